@@ -1,0 +1,440 @@
+#include "cmd/outputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "lib/time/civil.h"
+#include "lib/time/instant.h"
+
+/* One side file. */
+struct side {
+	const char *option; /* "--late", for messages */
+	const char *path;   /* NULL: not asked for */
+	struct wm_writer *writer;
+	bool was_empty; /* nothing was in it before: a header is due */
+};
+
+struct outputs {
+	const struct cli_common *common;
+	struct wm_writer *results;
+	struct side late;
+	struct side rejects;
+	struct side report;
+	struct wm_row_format row_format;
+	struct wm_buf line;
+};
+
+void
+outputs_guard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		/* The lowest free descriptor is the closed one; opened the wrong way round, so that its use fails. */
+		int flags = fd == 0 ? O_WRONLY : O_RDONLY;
+
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", flags | O_CLOEXEC) == -1)
+			cli_misuse("cannot open /dev/null: %s", strerror(errno));
+	}
+}
+
+static _Noreturn void
+fail(struct outputs *outputs, const struct wm_err *err)
+{
+	/* Its reader has seen enough: nothing that a person could want to read about. */
+	if (outputs->results != NULL && wm_writer_is_broken_pipe(outputs->results))
+		exit(cli_status_of(err->code));
+	cli_die(err);
+}
+
+static void
+put(struct outputs *outputs, struct wm_writer *writer, struct wm_span bytes)
+{
+	struct wm_err err;
+
+	if (!wm_writer_put(writer, bytes, &err))
+		fail(outputs, &err);
+}
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Refuses a side file that is an input, standard output, or holds something that no option says what to do with. */
+static void
+check_side(const struct cli_common *common, const struct side *side)
+{
+	struct stat found, other;
+
+	if (side->path == NULL || stat(side->path, &found) == -1)
+		return;
+	if (S_ISDIR(found.st_mode))
+		cli_misuse("%s: %s is a directory: name a file", side->option, side->path);
+	if (!S_ISREG(found.st_mode))
+		return;
+	for (size_t i = 0; i < common->files_count; i++)
+		if (stat(common->files[i], &other) == 0 && is_same_file(&found, &other))
+			cli_misuse("%s: %s is also an input: name another file", side->option, side->path);
+	if (common->files_count == 0 && fstat(STDIN_FILENO, &other) == 0 && is_same_file(&found, &other))
+		cli_misuse("%s: %s is also the input: name another file", side->option, side->path);
+	if (fstat(STDOUT_FILENO, &other) == 0 && is_same_file(&found, &other))
+		cli_misuse("%s: %s is also standard output: name another file", side->option, side->path);
+	if (found.st_size > 0 && !common->append && !common->overwrite)
+		cli_misuse("%s: %s exists and is not empty: say --append or --overwrite, or name another file",
+			side->option, side->path);
+}
+
+static void
+check_pair(const struct side *a, const struct side *b)
+{
+	struct stat stat_a, stat_b;
+
+	if (a->path == NULL || b->path == NULL)
+		return;
+	if (strcmp(a->path, b->path) == 0 ||
+		(stat(a->path, &stat_a) == 0 && stat(b->path, &stat_b) == 0 && S_ISREG(stat_a.st_mode) &&
+			is_same_file(&stat_a, &stat_b)))
+		cli_misuse("%s and %s are the same file: name two", a->option, b->option);
+}
+
+struct outputs *
+outputs_open(const struct cli_common *common)
+{
+	struct outputs *outputs = wm_calloc(1, sizeof(struct outputs));
+
+	outputs->common = common;
+	outputs->late = (struct side){ .option = "--late", .path = common->late_path };
+	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
+	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
+	check_side(common, &outputs->late);
+	check_side(common, &outputs->rejects);
+	check_side(common, &outputs->report);
+	check_pair(&outputs->late, &outputs->rejects);
+	check_pair(&outputs->late, &outputs->report);
+	check_pair(&outputs->rejects, &outputs->report);
+	outputs->results = wm_writer_new(STDOUT_FILENO, "standard output");
+	wm_buf_init(&outputs->line, WM_BUF_UNBOUNDED);
+	return outputs;
+}
+
+static void
+start_side(const struct cli_common *common, struct side *side)
+{
+	struct wm_err err;
+	struct stat found;
+
+	if (side->path == NULL)
+		return;
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (common->overwrite ? O_TRUNC : 0);
+	int fd = open(side->path, flags, 0666);
+	if (fd == -1 || fstat(fd, &found) == -1) {
+		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", side->path, strerror(errno));
+		cli_die(&err);
+	}
+	side->was_empty = !S_ISREG(found.st_mode) || found.st_size == 0;
+	side->writer = wm_writer_new(fd, side->path);
+}
+
+static enum wm_format
+result_format(int asked, enum wm_format of_stream)
+{
+	switch (asked) {
+	case CLI_OUTPUT_CSV:
+		return WM_FORMAT_CSV;
+	case CLI_OUTPUT_TSV:
+		return WM_FORMAT_TSV;
+	case CLI_OUTPUT_NDJSON:
+		return WM_FORMAT_NDJSON;
+	default:
+		return of_stream;
+	}
+}
+
+/* Puts text before the line end of a line. */
+static void
+insert_before_line_end(struct wm_buf *line, struct wm_span text)
+{
+	size_t end = line->len;
+
+	while (end > 0 && (line->data[end - 1] == '\n' || line->data[end - 1] == '\r'))
+		end--;
+	struct wm_buf tail;
+	wm_buf_init(&tail, WM_BUF_UNBOUNDED);
+	wm_buf_add(&tail, line->data + end, line->len - end);
+	line->len = end;
+	wm_buf_add(line, text.data, text.len);
+	wm_buf_add(line, tail.data, tail.len);
+	wm_buf_release(&tail);
+}
+
+static void
+put_late_header(struct outputs *outputs, const struct wm_reader *reader)
+{
+	struct wm_span header = wm_reader_header(reader);
+	struct wm_buf *line = &outputs->line;
+
+	if (header.len == 0 || !outputs->late.was_empty)
+		return;
+	wm_buf_reset(line);
+	wm_buf_add(line, header.data, header.len);
+	if (outputs->common->late_info) {
+		char delimiter = wm_reader_delimiter(reader);
+		struct wm_buf names;
+
+		wm_buf_init(&names, WM_BUF_UNBOUNDED);
+		wm_buf_addf(&names, "%c_late_by%c_late_watermark", delimiter, delimiter);
+		insert_before_line_end(line, wm_buf_span(&names));
+		wm_buf_release(&names);
+	}
+	put(outputs, outputs->late.writer, wm_buf_span(line));
+}
+
+void
+outputs_start(struct outputs *outputs, const struct wm_reader *reader)
+{
+	enum wm_format of_stream = wm_reader_format(reader);
+
+	outputs->row_format = (struct wm_row_format){
+		.format = result_format(outputs->common->output_format, of_stream),
+		.line_end = wm_reader_line_end(reader),
+	};
+	outputs->row_format.delimiter = outputs->row_format.format == WM_FORMAT_TSV ? '\t'
+		: of_stream == WM_FORMAT_CSV && outputs->row_format.format == WM_FORMAT_CSV
+		? wm_reader_delimiter(reader)
+		: ',';
+	start_side(outputs->common, &outputs->late);
+	start_side(outputs->common, &outputs->rejects);
+	start_side(outputs->common, &outputs->report);
+	if (outputs->late.writer != NULL)
+		put_late_header(outputs, reader);
+}
+
+bool
+outputs_has_format(const struct outputs *outputs)
+{
+	return outputs->row_format.format != WM_FORMAT_AUTO;
+}
+
+const struct wm_row_format *
+outputs_row_format(const struct outputs *outputs)
+{
+	return &outputs->row_format;
+}
+
+void
+outputs_put_result(struct outputs *outputs, struct wm_span row)
+{
+	put(outputs, outputs->results, row);
+}
+
+/* Seconds with as many digits as they need. */
+static struct wm_span
+seconds_text(int64_t duration_us, char *text)
+{
+	return wm_span(text, wm_instant_print(duration_us, WM_UNIT_S, NULL, text));
+}
+
+/* _late_by and _late_watermark behind the last field, or before the closing brace. */
+static void
+add_late_info(struct wm_buf *line, const struct wm_reader *reader, int64_t late_by_us, int64_t watermark_us)
+{
+	char late_by[WM_INSTANT_TEXT_MAX], watermark[WM_INSTANT_TEXT_MAX];
+	struct wm_span late_by_text = seconds_text(late_by_us, late_by);
+	struct wm_span watermark_text =
+		wm_span(watermark, wm_instant_print(watermark_us, WM_UNIT_ISO, wm_zone_utc(), watermark));
+	struct wm_buf info;
+
+	wm_buf_init(&info, WM_BUF_UNBOUNDED);
+	if (wm_reader_format(reader) == WM_FORMAT_NDJSON) {
+		size_t end = line->len;
+
+		while (line->data[end - 1] != '}')
+			end--;
+		/* What stands behind the brace is blank; the object may be empty. */
+		size_t last = end - 1;
+		while (last > 0 && strchr(" \t", line->data[last - 1]) != NULL)
+			last--;
+		wm_buf_addf(&info, "%s\"_late_by\":%.*s,\"_late_watermark\":\"%.*s\"}",
+			line->data[last - 1] == '{' ? "" : ",", (int)late_by_text.len, late_by_text.data,
+			(int)watermark_text.len, watermark_text.data);
+		wm_buf_add(&info, line->data + end, line->len - end);
+		line->len = end - 1;
+		wm_buf_add(line, info.data, info.len);
+	} else {
+		char delimiter = wm_reader_delimiter(reader);
+
+		wm_buf_addf(&info, "%c%.*s%c%.*s", delimiter, (int)late_by_text.len, late_by_text.data, delimiter,
+			(int)watermark_text.len, watermark_text.data);
+		insert_before_line_end(line, wm_buf_span(&info));
+	}
+	wm_buf_release(&info);
+}
+
+void
+outputs_put_late(struct outputs *outputs, struct wm_reader *reader, const struct wm_record *rec, int64_t late_by_us,
+	int64_t watermark_us)
+{
+	if (outputs->late.writer == NULL)
+		return;
+	wm_buf_reset(&outputs->line);
+	wm_reader_render(reader, rec, &outputs->line);
+	if (outputs->common->late_info)
+		add_late_info(&outputs->line, reader, late_by_us, watermark_us);
+	put(outputs, outputs->late.writer, wm_buf_span(&outputs->line));
+}
+
+bool
+outputs_has_late(const struct outputs *outputs)
+{
+	return outputs->late.path != NULL;
+}
+
+/* Whether a text is valid UTF-8, and so can stand in JSON as it is. */
+static bool
+is_utf8(struct wm_span text)
+{
+	const unsigned char *at = (const unsigned char *)text.data, *end = at + text.len;
+
+	while (at < end) {
+		size_t more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : *at >> 3 == 30 ? 3 : 4;
+		uint32_t code = *at & (0xffu >> (more == 0 ? 0 : more + 1));
+
+		if (more == 4 || (size_t)(end - at) <= more)
+			return false;
+		for (size_t i = 1; i <= more; i++) {
+			if ((at[i] & 0xc0) != 0x80)
+				return false;
+			code = code << 6 | (at[i] & 0x3f);
+		}
+		static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+		if (code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+			return false;
+		at += more + 1;
+	}
+	return true;
+}
+
+static void
+add_base64(struct wm_buf *out, struct wm_span text)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *bytes = (const unsigned char *)text.data;
+
+	for (size_t at = 0; at < text.len; at += 3) {
+		size_t left = text.len - at;
+		uint32_t group = (uint32_t)bytes[at] << 16 | (left > 1 ? (uint32_t)bytes[at + 1] << 8 : 0) |
+			(left > 2 ? bytes[at + 2] : 0);
+
+		wm_buf_add_byte(out, digits[group >> 18]);
+		wm_buf_add_byte(out, digits[group >> 12 & 63]);
+		wm_buf_add_byte(out, left > 1 ? digits[group >> 6 & 63] : '=');
+		wm_buf_add_byte(out, left > 2 ? digits[group & 63] : '=');
+	}
+}
+
+void
+outputs_put_reject(struct outputs *outputs, const char *input, const struct wm_reject *reject, const int64_t *time_us)
+{
+	struct wm_buf *line = &outputs->line;
+	struct wm_span raw = reject->raw;
+
+	if (outputs->rejects.writer == NULL)
+		return;
+	while (raw.len > 0 && (raw.data[raw.len - 1] == '\n' || raw.data[raw.len - 1] == '\r'))
+		raw.len--;
+	wm_buf_reset(line);
+	wm_buf_addf(line, "{\"reason\":\"%s\",\"input\":", reject->reason);
+	wm_json_put_string(line, wm_span_of(input));
+	wm_buf_addf(line, ",\"line\":%llu,\"column\":", (unsigned long long)reject->line);
+	if (reject->column != NULL)
+		wm_json_put_string(line, wm_span_of(reject->column));
+	else
+		wm_buf_add_text(line, "null");
+	wm_buf_add_text(line, ",\"detail\":");
+	wm_json_put_string(line, wm_span_of(reject->detail));
+	wm_buf_add_text(line, ",\"time\":");
+	if (time_us != NULL) {
+		char text[WM_INSTANT_TEXT_MAX];
+
+		wm_json_put_string(line, wm_span(text, wm_instant_print(*time_us, WM_UNIT_ISO, wm_zone_utc(), text)));
+	} else {
+		wm_buf_add_text(line, "null");
+	}
+	if (is_utf8(raw)) {
+		wm_buf_add_text(line, ",\"raw\":");
+		wm_json_put_string(line, raw);
+	} else {
+		wm_buf_add_text(line, ",\"raw_base64\":\"");
+		add_base64(line, raw);
+		wm_buf_add_byte(line, '"');
+	}
+	wm_buf_add_text(line, "}\n");
+	put(outputs, outputs->rejects.writer, wm_buf_span(line));
+}
+
+bool
+outputs_has_rejects(const struct outputs *outputs)
+{
+	return outputs->rejects.path != NULL;
+}
+
+void
+outputs_put_report(struct outputs *outputs, struct wm_span line)
+{
+	if (outputs->report.writer != NULL)
+		put(outputs, outputs->report.writer, line);
+}
+
+bool
+outputs_has_report(const struct outputs *outputs)
+{
+	return outputs->report.path != NULL;
+}
+
+static void
+flush(struct outputs *outputs, struct wm_writer *writer)
+{
+	struct wm_err err;
+
+	if (writer != NULL && wm_writer_is_pending(writer) && !wm_writer_flush(writer, &err))
+		fail(outputs, &err);
+}
+
+void
+outputs_flush(struct outputs *outputs)
+{
+	flush(outputs, outputs->results);
+	flush(outputs, outputs->late.writer);
+	flush(outputs, outputs->rejects.writer);
+	flush(outputs, outputs->report.writer);
+}
+
+static void
+close_writer(struct outputs *outputs, struct wm_writer **writer)
+{
+	struct wm_err err;
+
+	flush(outputs, *writer);
+	if (*writer != NULL && !wm_writer_close(*writer, &err)) {
+		if (*writer == outputs->results)
+			outputs->results = NULL;
+		fail(outputs, &err);
+	}
+	*writer = NULL;
+}
+
+void
+outputs_close(struct outputs *outputs)
+{
+	close_writer(outputs, &outputs->late.writer);
+	close_writer(outputs, &outputs->rejects.writer);
+	close_writer(outputs, &outputs->report.writer);
+	close_writer(outputs, &outputs->results);
+	wm_buf_release(&outputs->line);
+	free(outputs);
+}

@@ -1,0 +1,93 @@
+/*
+ * stream - what all streaming tools share: inputs, event time, watermark,
+ * triggers, signals, outputs and the ledger; one item at a time.
+ *
+ *     s = stream_open(&tool, &options.common);
+ *     key = stream_want(s, "page", STREAM_TEXT);
+ *     while ((item = stream_next(s, wm_x_due_us(x), &row)) != STREAM_END)
+ *             if (item == STREAM_RECORD) ...   judge it, and say what became of it
+ *             else ...                         advance to row.watermark_us, write what that lets go
+ *     return stream_finish(s, ...);
+ *
+ * With the trigger "each" the watermark rises with every record, and nearly none of these rises lets
+ * anything go. So the operator says at which watermark it is due next: STREAM_WATERMARK comes before the record
+ * that reaches it, after a record that left something due (WM_TIME_NONE), at the end of each batch, and, when
+ * everything is to be written at the end, once with WM_TIME_END.
+ *
+ * Records that cannot be used (no event time, a text where a number is
+ * needed) are rejected here, before they move the watermark or touch any state.
+ * All failures end in cli_die(). This is the only place that reads a clock.
+ */
+#ifndef WM_CMD_STREAM_H
+#define WM_CMD_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/cli.h"
+#include "cmd/outputs.h"
+#include "cmd/report.h"
+#include "lib/base/value.h"
+#include "lib/record/record.h"
+
+struct stream;
+
+/*
+ * Checks all files that can be checked before anything is read or written: exits 2 or 3 when one of them would be refused later. operator_name is for progress
+ * objects. is_watermark_needed: without one nothing is written before the end, which is said on an input that does not end soon.
+ */
+struct stream *stream_open(const struct cli_common *common, const char *operator_name, bool is_watermark_needed);
+
+enum stream_need {
+	STREAM_TEXT,        /* as it is */
+	STREAM_NUMBER,      /* read as a number; a value that is none rejects the record (bad-number) */
+	STREAM_MAYBE_NUMBER /* read as a number where it is one */
+};
+
+/* Asks for a column, before stream_begin(); returns its index in row.readings. A name that is no column exits 2. */
+size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need);
+
+/* All columns were asked for: checks what can be checked of the inputs. */
+void stream_begin(struct stream *s);
+
+enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_END };
+
+/* Fields are for reading, borrowed until the next call of stream_next(). */
+struct stream_row {
+	int64_t watermark_us; /* in force; WM_TIME_END: write everything */
+	/* of STREAM_RECORD */
+	int64_t event_time_us;
+	const struct wm_reading *readings; /* in the order in which they were asked for */
+};
+
+/* due_us: the next watermark at which the operator has something to do; WM_TIME_NONE: now. */
+enum stream_item stream_next(struct stream *s, int64_t due_us, struct stream_row *row);
+
+/* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
+void stream_used(struct stream *s, int64_t windows_missed);
+void stream_late(struct stream *s, int64_t windows_missed);
+
+/* The form of results, from the first item on; NULL if nothing told it. */
+const struct wm_row_format *stream_row_format(const struct stream *s);
+
+/* Whether fields are CSV texts, which have no types of their own. From the first item on. */
+bool stream_is_csv(const struct stream *s);
+
+/* Writes a header (not counted), or a row of results. */
+void stream_put_header(struct stream *s, struct wm_span line);
+void stream_put(struct stream *s, struct wm_span line);
+
+/* Whether the input goes on behind this end: what is open was kept back (--eof hold), or a signal came. */
+bool stream_is_held(const struct stream *s);
+
+/* What the operator holds is told to progress objects that are due; called after an advance was drained, where stream_wants_state(). */
+bool stream_wants_state(const struct stream *s);
+void stream_set_state(struct stream *s, const struct report_state *state);
+
+/*
+ * Writes the report and the summary, flushes and checks every output, and returns the exit status. open_count: windows that are not
+ * written. After a signal it does not return: the process dies by it.
+ */
+int stream_finish(struct stream *s, uint64_t open_count);
+
+#endif

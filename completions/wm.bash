@@ -1,0 +1,99 @@
+# bash completion of the wm tools; needs nothing but bash.
+#
+# A tool is a list of its options, one a line: letter, name, argument. An
+# argument in lower case is what may stand there, FILE is a file, and any other
+# has nothing to offer. The tests hold the lists to each tool's --help=all.
+
+# shellcheck shell=bash
+
+_wm_window_options='
+--tumbling SIZE
+--sliding SIZE,SLIDE
+--offset D
+-g --group-by COLUMNS
+-a --aggregate LIST
+--mode append|update|complete
+-i --input-format auto|csv|tsv|ndjson
+-d --delimiter C
+--columns NAMES
+--no-header
+--record-limit SIZE
+-t --time COLUMN
+--time-format auto|iso|s|ms|us|ns|clf|rfc2822
+--tz ZONE
+-w --delay D
+--trigger each|file|column:|eof
+--eof flush|hold|trigger
+--compat spark
+--late FILE
+--late-info
+--rejects FILE
+--append
+--overwrite
+--strict
+--report FILE
+--progress none|json
+-q --quiet
+-v --verbose
+-o --output-format same|csv|tsv|ndjson
+-h --help
+--help=all
+-V --version
+'
+
+# _wm_argument OPTIONS WORD: the argument of option WORD; nothing if it has none.
+_wm_argument() {
+	local line name words
+
+	while read -r line; do
+		read -ra words <<<"$line"
+		for name in "${words[@]}"; do
+			if [[ $name != -* ]]; then
+				break
+			elif [[ $name == "$2" && ${words[-1]} != -* ]]; then
+				printf '%s\n' "${words[-1]}"
+				return
+			fi
+		done
+	done <<<"$1"
+}
+
+# _wm_complete OPTIONS: fills COMPREPLY for the word at the cursor.
+_wm_complete() {
+	local options=$1 word=${COMP_WORDS[COMP_CWORD]} before='' argument='' at
+
+	COMPREPLY=()
+	if ((COMP_CWORD > 0)); then
+		before=${COMP_WORDS[COMP_CWORD - 1]}
+	fi
+	# readline cuts --name=value into three words
+	if [[ $word == '=' ]]; then
+		word=''
+	elif [[ $before == '=' ]] && ((COMP_CWORD > 1)); then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	for ((at = 1; at < COMP_CWORD; at++)); do
+		if [[ ${COMP_WORDS[at]} == -- ]]; then
+			before=''
+			options=''
+		fi
+	done
+
+	if [[ $before == -* ]]; then
+		argument=$(_wm_argument "$options" "$before")
+	fi
+	if [[ -z $argument && $word == -* && -n $options ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(tr ' ' '\n' <<<"$options" | grep '^-')" -- "$word")
+	elif [[ -z $argument || $argument == FILE ]]; then
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+	elif [[ $argument == [[:lower:]]* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "${argument//|/ }" -- "$word")
+	fi
+}
+
+_wm_window() {
+	_wm_complete "$_wm_window_options"
+}
+
+complete -F _wm_window wm-window

@@ -1,0 +1,87 @@
+/*
+ * agg - what is computed of the rows of a group.
+ *
+ * A plan is a parsed list of aggregates ("count,sum:bytes,lat=avg:latency").
+ * The state of one group is a cell: wm_agg_cell_bytes() bytes, aligned to 16, that the caller owns
+ * and begins with wm_agg_cell_init(); texts that a cell keeps stand in an arena
+ * that lives as long as the cell. A value column has one part in the cell,
+ * with what its aggregates need and no more, updated after one parse.
+ *
+ * Cells are mergeable: adding rows to two cells and merging them gives the
+ * same as adding all rows to one, in any order (first and last: ties in event
+ * time go to the cell that is merged into).
+ *
+ * One table in agg.c has a row for each function: its name, what it needs, how
+ * it prints. Parsing, the list in messages and printing follow from it.
+ */
+#ifndef WM_AGG_AGG_H
+#define WM_AGG_AGG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/arena.h"
+#include "lib/base/buf.h"
+#include "lib/base/codec.h"
+#include "lib/base/err.h"
+#include "lib/base/value.h"
+
+struct wm_agg;
+
+/*
+ * Fails (WM_ERR_USAGE) on an unknown function (the message has the list), a missing or superfluous column,
+ * two outputs of one name (name= helps), more than WM_AGGREGATES_MAX. Functions of this version: count, count:c,
+ * sum, avg, min, max, first, last, var, stddev (each :c) and rate. Default names: "count", "rate", and
+ * "c_sum" for sum:c ("c_count" for count:c), where c is the column with its escapes undone.
+ */
+struct wm_agg *wm_agg_parse(struct wm_span list, struct wm_err *err);
+void wm_agg_free(struct wm_agg *agg);
+
+/* The value columns, each once, in order of first mention. */
+size_t wm_agg_columns_count(const struct wm_agg *agg);
+struct wm_span wm_agg_column(const struct wm_agg *agg, size_t column); /* as written, with its escapes */
+bool wm_agg_column_needs_number(
+	const struct wm_agg *agg, size_t column); /* sum, avg, var, stddev: else reject the row */
+bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column); /* min and max look at it too */
+
+/* The results, in the order of the list. */
+size_t wm_agg_outputs_count(const struct wm_agg *agg);
+struct wm_span wm_agg_output_name(const struct wm_agg *agg, size_t output);
+
+size_t wm_agg_cell_bytes(const struct wm_agg *agg); /* a multiple of 16 */
+void wm_agg_cell_init(const struct wm_agg *agg, void *cell);
+
+/*
+ * Takes in one row. readings[i] is the field of column i; where the column needs a number it is a number or empty
+ * (the caller has rejected the others before). Texts that are kept are copied into the arena (a text that
+ * grows no longer reuses its place).
+ */
+void wm_agg_cell_add(const struct wm_agg *agg, void *cell, struct wm_arena *arena, const struct wm_reading *readings,
+	int64_t event_time_us);
+
+/* from stays as it is; arena is that of into. */
+void wm_agg_cell_merge(const struct wm_agg *agg, void *into, struct wm_arena *arena, const void *from);
+
+/* Rows taken in. */
+uint64_t wm_agg_cell_rows(const struct wm_agg *agg, const void *cell);
+
+/*
+ * The result of one output. Its text is appended to out (born WM_BUF_UNBOUNDED, at offset out->len before the call); returns its kind:
+ * WM_KIND_NULL, with no text, for a group without values (all but count; rate: without rows), and where a result is
+ * beyond the range of doubles. Numbers are WM_KIND_NUMBER; min, max, first and last give the text and kind of the
+ * value that they chose. window_us: length of the window, for rate; 0: unknown (null).
+ */
+enum wm_kind wm_agg_cell_print(
+	const struct wm_agg *agg, const void *cell, size_t output, int64_t window_us, struct wm_buf *out);
+
+/* A cell as bytes, and back into a cell that this initialises. A round trip gives the same results and merges. */
+void wm_agg_cell_encode(const struct wm_agg *agg, const void *cell, struct wm_buf *out);
+WM_MUST_CHECK bool wm_agg_cell_decode(const struct wm_agg *agg, void *cell, struct wm_arena *arena, struct wm_get *in);
+
+/*
+ * What a cell holds, as canonical text: equal for plans whose cells mean the same, whatever their outputs are called
+ * and in which order they stand ("sum:c" and "avg:c" are equal). For checkpoints.
+ */
+void wm_agg_fingerprint(const struct wm_agg *agg, struct wm_buf *out);
+
+#endif

@@ -1,0 +1,89 @@
+#include "lib/base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY_FIRST 64
+
+void
+wm_buf_init(struct wm_buf *buf, size_t len_max)
+{
+	*buf = (struct wm_buf){ .len_max = len_max };
+}
+
+void
+wm_buf_release(struct wm_buf *buf)
+{
+	free(buf->data);
+	*buf = (struct wm_buf){ 0 };
+}
+
+bool
+wm_buf_reserve(struct wm_buf *buf, size_t extra)
+{
+	if (extra > buf->len_max - buf->len)
+		return false;
+	if (extra <= buf->capacity - buf->len)
+		return true;
+	size_t capacity = buf->capacity < CAPACITY_FIRST ? CAPACITY_FIRST : buf->capacity;
+	while (capacity - buf->len < extra)
+		capacity = capacity > SIZE_MAX / 2 ? SIZE_MAX : capacity * 2;
+	if (capacity > buf->len_max)
+		capacity = buf->len_max;
+	buf->data = wm_reallocarray(buf->data, capacity, 1);
+	buf->capacity = capacity;
+	return true;
+}
+
+bool
+wm_buf_append(struct wm_buf *buf, const void *data, size_t len)
+{
+	if (!wm_buf_reserve(buf, len))
+		return false;
+	if (len != 0)
+		memcpy(buf->data + buf->len, data, len);
+	buf->len += len;
+	return true;
+}
+
+void
+wm_buf_add(struct wm_buf *buf, const void *data, size_t len)
+{
+	bool fits = wm_buf_append(buf, data, len);
+
+	assert(fits && buf->len_max == WM_BUF_UNBOUNDED);
+	(void)fits;
+}
+
+void
+wm_buf_add_text(struct wm_buf *buf, const char *text)
+{
+	wm_buf_add(buf, text, strlen(text));
+}
+
+void
+wm_buf_add_byte(struct wm_buf *buf, char byte)
+{
+	wm_buf_add(buf, &byte, 1);
+}
+
+void
+wm_buf_addf(struct wm_buf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int len = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	assert(len >= 0);
+	bool fits = wm_buf_reserve(buf, (size_t)len + 1);
+	assert(fits);
+	(void)fits;
+	va_start(args, format);
+	vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args);
+	va_end(args);
+	buf->len += (size_t)len;
+}

@@ -1,0 +1,56 @@
+/*
+ * buf - a growing byte buffer that knows its maximum.
+ *
+ * A buffer owns its memory and never grows beyond the maximum that it was born
+ * with; what would pass it is refused whole. Where nothing but the program's
+ * own text goes in, the maximum is WM_BUF_UNBOUNDED and appending cannot fail.
+ */
+#ifndef WM_BASE_BUF_H
+#define WM_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/mem.h"
+#include "lib/base/span.h"
+
+#define WM_BUF_UNBOUNDED SIZE_MAX
+
+/* Fields are for reading; data is not NUL-terminated. */
+struct wm_buf {
+	char *data;
+	size_t len;
+	size_t capacity;
+	size_t len_max;
+};
+
+void wm_buf_init(struct wm_buf *buf, size_t len_max);
+void wm_buf_release(struct wm_buf *buf);
+
+/* Room for extra more bytes behind len; false if that would pass the maximum. */
+WM_MUST_CHECK bool wm_buf_reserve(struct wm_buf *buf, size_t extra);
+
+/* False, and nothing appended, if that would pass the maximum. */
+WM_MUST_CHECK bool wm_buf_append(struct wm_buf *buf, const void *data, size_t len);
+
+/* The same for a buffer born WM_BUF_UNBOUNDED, where it cannot fail (asserted). */
+void wm_buf_add(struct wm_buf *buf, const void *data, size_t len);
+void wm_buf_add_text(struct wm_buf *buf, const char *text);
+void wm_buf_add_byte(struct wm_buf *buf, char byte);
+void wm_buf_addf(struct wm_buf *buf, const char *format, ...) WM_PRINTF(2, 3);
+
+/* Empties it and keeps the memory. */
+static inline void
+wm_buf_reset(struct wm_buf *buf)
+{
+	buf->len = 0;
+}
+
+static inline struct wm_span
+wm_buf_span(const struct wm_buf *buf)
+{
+	return wm_span(buf->data, buf->len);
+}
+
+#endif

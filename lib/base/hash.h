@@ -1,0 +1,62 @@
+/*
+ * hash - keyed hashes for tables, and plain ones for file formats.
+ *
+ * A table's hash is keyed by a secret drawn once per process, so that input
+ * cannot be written to collide. Nothing that a user sees may depend on it.
+ * wm_hash_stable() is XXH3-64 with seed 0: the same everywhere and for ever.
+ */
+#ifndef WM_BASE_HASH_H
+#define WM_BASE_HASH_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/span.h"
+
+/* Drawn by wm_hash_init() from the system; fixed values before that. */
+extern uint64_t wm_hash_secret[4];
+
+/* Once, at the start of a program. Tests leave it out to have fixed hashes. */
+void wm_hash_init(void);
+
+/* XXH3 with the process's secret; for what the inline path below leaves over. */
+uint64_t wm_hash_long(struct wm_span text, uint64_t tag);
+
+/* XXH3-64, seed 0. */
+uint64_t wm_hash_stable(struct wm_span text);
+
+static inline uint64_t
+wm_hash_mix(uint64_t a, uint64_t b)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Keyed hash of a text and a small tag (its kind). Up to 16 bytes: two loads and two multiplications. */
+static inline uint64_t
+wm_hash(struct wm_span text, uint64_t tag)
+{
+	uint64_t low = 0, high = 0;
+
+	if (text.len > 16)
+		return wm_hash_long(text, tag);
+	if (text.len >= 8) {
+		memcpy(&low, text.data, 8);
+		memcpy(&high, text.data + text.len - 8, 8);
+	} else if (text.len >= 4) {
+		uint32_t head, tail;
+
+		memcpy(&head, text.data, 4);
+		memcpy(&tail, text.data + text.len - 4, 4);
+		low = head;
+		high = tail;
+	} else if (text.len > 0) {
+		low = (unsigned char)text.data[0] | (uint64_t)(unsigned char)text.data[text.len / 2] << 8 |
+			(uint64_t)(unsigned char)text.data[text.len - 1] << 16;
+	}
+	return wm_hash_mix(wm_hash_mix(low ^ wm_hash_secret[0], high ^ wm_hash_secret[1]) ^ wm_hash_secret[2],
+		(text.len << 8 | tag) ^ wm_hash_secret[3]);
+}
+
+#endif

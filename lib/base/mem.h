@@ -1,0 +1,23 @@
+/*
+ * mem - allocation that does not fail.
+ *
+ * Out of memory is the one failure that lib/ does not hand back: the process
+ * prints one line and stops with status 3; the last checkpoint stands. Growth
+ * that input can drive has to meet a limit of its own long before that.
+ * Memory is given back with free().
+ */
+#ifndef WM_BASE_MEM_H
+#define WM_BASE_MEM_H
+
+#include <stddef.h>
+
+void *wm_malloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *wm_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+
+/* Room for count members of size bytes; the product is checked. */
+void *wm_reallocarray(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+
+/* A copy with a NUL behind it. */
+char *wm_memdup(const void *data, size_t len) __attribute__((malloc, returns_nonnull));
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * utf8 - what is a character of UTF-8 and what is not.
+ */
+#ifndef WM_BASE_UTF8_H
+#define WM_BASE_UTF8_H
+
+#include <stddef.h>
+
+/*
+ * Bytes of the character that a text of len bytes (at least 1) begins with; 0
+ * where it begins with none: a stray or missing continuation byte, an overlong
+ * form, a surrogate, or beyond U+10FFFF.
+ */
+static inline size_t
+wm_utf8_len(const char *text, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	unsigned char low = 0x80, high = 0xBF; /* bounds of the second byte */
+	size_t want;
+
+	if (at[0] < 0x80)
+		return 1;
+	if (at[0] >= 0xC2 && at[0] <= 0xDF)
+		want = 2;
+	else if ((at[0] & 0xF0) == 0xE0)
+		want = 3;
+	else if (at[0] >= 0xF0 && at[0] <= 0xF4)
+		want = 4;
+	else
+		return 0;
+	if (at[0] == 0xE0)
+		low = 0xA0;
+	else if (at[0] == 0xED)
+		high = 0x9F;
+	else if (at[0] == 0xF0)
+		low = 0x90;
+	else if (at[0] == 0xF4)
+		high = 0x8F;
+	if (len < want || at[1] < low || at[1] > high)
+		return 0;
+	for (size_t i = 2; i < want; i++)
+		if ((at[i] & 0xC0) != 0x80)
+			return 0;
+	return want;
+}
+
+#endif

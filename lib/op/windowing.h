@@ -1,0 +1,80 @@
+/*
+ * windowing - aggregate records by event-time window and key.
+ *
+ * Records are added, the watermark is advanced, and what an advance lets go is
+ * drained row by row, ordered by window end, window start and key:
+ *
+ *     verdict = wm_windowing_add(w, keys, readings, event_time_us, &missed);
+ *     wm_windowing_advance(w, watermark_us);
+ *     while (wm_windowing_next(w, &row)) ...
+ *
+ * Modes are those of Spark. append: a window is written once, when it is
+ * complete, and forgotten. update: at each advance the windows that got a
+ * record since the one before; forgotten when complete. complete: at each
+ * advance everything; nothing is late, nothing forgotten.
+ * An advance to WM_TIME_END is a flush: append writes all windows; for update
+ * and complete it is no further trigger and writes nothing.
+ *
+ * A record is late when all its windows are complete. One that missed some of
+ * its windows counts in the others (partly late).
+ *
+ * The operator owns no files, clocks or options' texts; several can run at once.
+ */
+#ifndef WM_OP_WINDOWING_H
+#define WM_OP_WINDOWING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/agg/agg.h"
+#include "lib/base/buf.h"
+#include "lib/base/codec.h"
+#include "lib/base/value.h"
+#include "lib/event/window.h"
+
+enum wm_window_mode { WM_MODE_APPEND = 0, WM_MODE_UPDATE, WM_MODE_COMPLETE };
+
+struct wm_windowing;
+
+/* windows and agg are borrowed and must outlive the operator. spark: the watermark starts at the epoch. */
+struct wm_windowing *wm_windowing_new(const struct wm_windows *windows, const struct wm_agg *agg, size_t keys_count,
+	enum wm_window_mode mode, bool spark);
+void wm_windowing_free(struct wm_windowing *windowing);
+
+enum wm_window_verdict { WM_WINDOW_USED = 0, WM_WINDOW_LATE };
+
+/*
+ * Takes in one record. keys: its keys_count key fields, read only now. *missed: how many of its windows are
+ * complete already; for a late record all of them.
+ */
+enum wm_window_verdict wm_windowing_add(struct wm_windowing *windowing, const struct wm_value *keys,
+	const struct wm_reading *readings, int64_t event_time_us, int64_t *missed);
+
+/* The next watermark at which there is something to do: WM_TIME_NONE: at once, WM_TIME_END: at the end alone. */
+int64_t wm_windowing_due_us(const struct wm_windowing *windowing);
+
+/* Moves the watermark on (one that is not ahead counts as the one in force) and prepares what is to be written. Rows
+   not drained since the last advance are dropped. */
+void wm_windowing_advance(struct wm_windowing *windowing, int64_t watermark_us);
+
+/* Fields are for reading, borrowed until the next call of the operator. */
+struct wm_window_row {
+	int64_t window_start_us;
+	int64_t window_end_us;
+	const struct wm_value *keys;
+	const void *cell; /* for wm_agg_cell_print() */
+};
+
+bool wm_windowing_next(struct wm_windowing *windowing, struct wm_window_row *row);
+
+/* Windows and keys held: each pair of an open window and a key with a record in it. Costs a walk over the state. */
+uint64_t wm_windowing_open_count(struct wm_windowing *windowing);
+
+/* Bytes of state, near enough for a report. */
+size_t wm_windowing_bytes(const struct wm_windowing *windowing);
+
+/* The state between two calls (nothing may be left to drain). Decode into a new operator with the same options. */
+void wm_windowing_encode(struct wm_windowing *windowing, struct wm_buf *out);
+WM_MUST_CHECK bool wm_windowing_decode(struct wm_windowing *windowing, struct wm_get *in);
+
+#endif

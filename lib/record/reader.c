@@ -1,0 +1,1128 @@
+#include "lib/record/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/base/shown.h"
+#include "lib/record/csv.h"
+#include "lib/record/header.h"
+#include "lib/record/ndjson.h"
+#include "lib/record/scan.h"
+#include "lib/record/writer.h"
+
+/* Behind the data, readable: for the scan, for the index of NDJSON, and for loads of whole words. */
+#define SLACK_BYTES 64
+_Static_assert(SLACK_BYTES >= WM_SCAN_SLACK && SLACK_BYTES >= WM_NDJSON_SLACK, "slack for both");
+
+/* What looking ahead reads at once; a header is rarely longer. */
+#define CHECK_READ_BYTES ((size_t)64 << 10)
+
+/* No record has this length: where there is no header line to be repeated. */
+#define NO_HEADER_LEN ((size_t)1 << 62)
+
+static const char byte_order_mark[] = "\xEF\xBB\xBF";
+
+enum stage {
+	STAGE_CLOSED,
+	STAGE_BEGIN,  /* nothing looked at: a byte order mark may come */
+	STAGE_SNIFF,  /* the first line that is not blank has not come */
+	STAGE_HEADER, /* the next record is a CSV header */
+	STAGE_CSV,
+	STAGE_NDJSON,
+	STAGE_SKIP_CSV, /* in a record that is too long and was told of */
+	STAGE_SKIP_NDJSON,
+};
+
+struct wm_reader {
+	/* What was asked for. */
+	struct wm_reader_options options; /* sizes and no_header are set; columns points to names_list */
+	char *names_list;
+	struct wm_header names; /* of names_list */
+	struct wm_column *wants;
+	size_t wants_count;
+
+	/* The stream. */
+	enum wm_format format;
+	char delimiter;
+	const char *line_end;
+	struct wm_buf header_line;
+	struct wm_header columns; /* count 0: not known yet */
+	char *first_name;         /* of the input that has fixed all this; NULL: none yet */
+	struct wm_reader_counts counts;
+	struct wm_reader *checker; /* looks ahead; its stream is what was looked at */
+
+	/* The current input. */
+	int fd;
+	char *name;
+	enum stage stage;
+	bool is_borrowed; /* fd is not ours to close */
+	bool is_at_end;
+	uint64_t line; /* where data[begin] stands */
+	enum wm_format input_format;
+	char input_delimiter;
+	const char *input_line_end;
+	struct wm_buf input_header; /* its header line, without line end */
+	size_t input_header_len;    /* of it, or NO_HEADER_LEN */
+	uint32_t *order;            /* field of the input for each column of the stream; NULL: the same order */
+
+	/* The buffer: what was read and not yet taken is data[begin] to data[end]. */
+	char *data;
+	size_t begin;
+	size_t end;
+	size_t capacity; /* SLACK_BYTES are behind it */
+	size_t looked;   /* bytes behind begin that need no second look */
+
+	/* Fields of the current record; of CSV, the place of each in the input. */
+	struct wm_value *values;
+	uint32_t *fields;
+	bool wants_last; /* the field that may have a CR behind it is one of them */
+
+	/* CSV: a batch of records without quotes, and one record at a time where the scan does not go. */
+	struct wm_scan *scan;
+	const char *batch;
+	size_t row;
+	struct wm_csv *csv;
+	struct wm_csv *render_csv; /* so that rendering a record leaves its fields alone; NULL before it is needed */
+	struct wm_csv_finder finder;
+	bool is_finding; /* looked and finder belong to an unfinished record at begin */
+
+	struct wm_ndjson *ndjson;
+	bool has_lines; /* a batch of NDJSON is not at its end */
+};
+
+static const char *
+format_name(enum wm_format format)
+{
+	return format == WM_FORMAT_NDJSON ? "NDJSON" : format == WM_FORMAT_TSV ? "TSV" : "CSV";
+}
+
+static bool
+is_blank(char byte)
+{
+	return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+/* ---- options ---- */
+
+static bool
+check_options(const struct wm_reader_options *options, struct wm_err *err)
+{
+	char delimiter = options->delimiter;
+
+	if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')
+		return wm_err_set(err, WM_ERR_USAGE, "a quote or line end cannot be the delimiter: name another byte");
+	if (delimiter != '\0' && options->format == WM_FORMAT_NDJSON)
+		return wm_err_set(err, WM_ERR_USAGE, "NDJSON has no delimiter: leave it out, or read CSV");
+	if (delimiter != '\0' && delimiter != '\t' && options->format == WM_FORMAT_TSV)
+		return wm_err_set(err, WM_ERR_USAGE, "TSV has a tab as its delimiter: leave yours out, or read CSV");
+	if (options->record_bytes_max > WM_RECORD_BYTES_HIGHEST)
+		return wm_err_set(err, WM_ERR_USAGE, "a record limit of %zu bytes is too high: %zu is the highest",
+			options->record_bytes_max, WM_RECORD_BYTES_HIGHEST);
+	return true;
+}
+
+static bool
+read_names(struct wm_reader *reader, const char *list, struct wm_err *err)
+{
+	struct wm_span rest = wm_span_of(list), part;
+	struct wm_span *names = NULL;
+	struct wm_buf text;
+	size_t count = 0, at = 0;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	while (wm_list_next(&rest, ',', &part)) {
+		size_t begin = text.len;
+
+		wm_list_unescape(part, &text);
+		names = wm_reallocarray(names, count + 1, sizeof(*names));
+		names[count++].len = text.len - begin;
+	}
+	for (size_t i = 0; i < count; at += names[i++].len)
+		names[i].data = text.len == 0 ? "" : text.data + at;
+	wm_header_take(&reader->names, names, count);
+	free(names);
+	wm_buf_reset(&text);
+
+	size_t twice = wm_header_find_twice(&reader->names);
+	if (count > WM_COLUMNS_MAX) {
+		wm_err_set(err, WM_ERR_USAGE, "%zu columns are named: at most %d can be read", count, WM_COLUMNS_MAX);
+	} else if (twice < count) {
+		wm_shown(reader->names.names[twice], &text);
+		wm_err_set(err, WM_ERR_USAGE, "column '%.*s' is named twice: give each its own name", (int)text.len,
+			text.data);
+	}
+	wm_buf_release(&text);
+	return count <= WM_COLUMNS_MAX && twice == count;
+}
+
+struct wm_reader *
+wm_reader_new(const struct wm_reader_options *options, struct wm_err *err)
+{
+	struct wm_reader *reader;
+
+	if (!check_options(options, err))
+		return NULL;
+	reader = wm_calloc(1, sizeof(*reader));
+	reader->options = *options;
+	reader->fd = -1;
+	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
+	if (options->columns != NULL) {
+		reader->names_list = wm_memdup(options->columns, strlen(options->columns));
+		reader->options.columns = reader->names_list;
+		reader->options.no_header = true;
+		if (!read_names(reader, options->columns, err)) {
+			wm_reader_free(reader);
+			return NULL;
+		}
+	}
+	if (options->record_bytes_max == 0)
+		reader->options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
+	if (options->read_bytes_max == 0)
+		reader->options.read_bytes_max = WM_READ_BYTES;
+	if (options->delimiter != '\0' && options->format == WM_FORMAT_AUTO)
+		reader->options.format = WM_FORMAT_CSV;
+	reader->line_end = "\n";
+	reader->delimiter = options->delimiter != '\0' ? options->delimiter
+		: options->format == WM_FORMAT_TSV     ? '\t'
+						       : ',';
+	reader->csv = wm_csv_new();
+	return reader;
+}
+
+void
+wm_reader_free(struct wm_reader *reader)
+{
+	if (reader == NULL)
+		return;
+	wm_reader_free(reader->checker);
+	if (reader->fd >= 0 && !reader->is_borrowed)
+		close(reader->fd);
+	for (size_t i = 0; i < reader->wants_count; i++)
+		wm_column_release(&reader->wants[i]);
+	free(reader->wants);
+	free(reader->names_list);
+	wm_header_release(&reader->names);
+	wm_header_release(&reader->columns);
+	wm_buf_release(&reader->header_line);
+	wm_buf_release(&reader->input_header);
+	free(reader->first_name);
+	free(reader->name);
+	free(reader->order);
+	free(reader->data);
+	free(reader->values);
+	free(reader->fields);
+	wm_scan_free(reader->scan);
+	wm_csv_free(reader->csv);
+	wm_csv_free(reader->render_csv);
+	wm_ndjson_free(reader->ndjson);
+	free(reader);
+}
+
+static struct wm_span
+name_of(const struct wm_column *column)
+{
+	return wm_span(column->name, column->name_len);
+}
+
+/* By name and path: "a.b" and "a\.b" are two in NDJSON. */
+static bool
+is_same_column(const struct wm_column *a, const struct wm_column *b)
+{
+	bool is_same = wm_span_equal(name_of(a), name_of(b)) && a->path_count == b->path_count;
+
+	for (size_t i = 0; is_same && i < a->path_count; i++)
+		is_same = wm_span_equal(wm_span(a->path[i], a->path_len[i]), wm_span(b->path[i], b->path_len[i]));
+	return is_same;
+}
+
+size_t
+wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
+{
+	size_t index = 0;
+
+	assert(reader->name == NULL && reader->checker == NULL);
+	while (index < reader->wants_count && !is_same_column(&reader->wants[index], column))
+		index++;
+	if (index < reader->wants_count)
+		return index;
+	reader->wants_count++;
+	reader->wants = wm_reallocarray(reader->wants, index + 1, sizeof(*reader->wants));
+	reader->values = wm_reallocarray(reader->values, index + 1, sizeof(*reader->values));
+	reader->fields = wm_reallocarray(reader->fields, index + 1, sizeof(*reader->fields));
+	struct wm_column *copy = &reader->wants[index];
+	*copy = (struct wm_column){
+		.name = wm_memdup(column->name, column->name_len),
+		.name_len = column->name_len,
+		.path = wm_calloc(column->path_count, sizeof(*copy->path)),
+		.path_len = wm_calloc(column->path_count, sizeof(*copy->path_len)),
+		.path_count = column->path_count,
+	};
+	for (size_t i = 0; i < column->path_count; i++) {
+		copy->path[i] = wm_memdup(column->path[i], column->path_len[i]);
+		copy->path_len[i] = column->path_len[i];
+	}
+	return index;
+}
+
+/* ---- the input and its bytes ---- */
+
+static void
+grow_buffer(struct wm_reader *reader, size_t capacity)
+{
+	reader->data = wm_reallocarray(reader->data, capacity + SLACK_BYTES, 1);
+	reader->capacity = capacity;
+}
+
+static void
+begin_input(struct wm_reader *reader, int fd, const char *name)
+{
+	assert(reader->fd < 0);
+	reader->fd = fd;
+	free(reader->name);
+	reader->name = wm_memdup(name, strlen(name));
+	reader->stage = STAGE_BEGIN;
+	reader->is_at_end = false;
+	reader->line = 1;
+	reader->begin = reader->end = reader->looked = 0;
+	reader->is_finding = false;
+	reader->has_lines = false;
+	if (reader->scan != NULL)
+		reader->row = reader->scan->rows_count;
+	reader->input_header_len = NO_HEADER_LEN;
+	free(reader->order);
+	reader->order = NULL;
+	if (reader->data == NULL)
+		grow_buffer(reader,
+			reader->options.read_bytes_max < WM_READ_BYTES ? reader->options.read_bytes_max
+								       : WM_READ_BYTES);
+}
+
+void
+wm_reader_open(struct wm_reader *reader, int fd, const char *name)
+{
+	struct stat status;
+
+	begin_input(reader, fd, name);
+	/* Both only make it faster, and may fail. */
+	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
+		(void)fcntl(fd, F_SETPIPE_SZ, (int)WM_READ_BYTES);
+	else
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+static void
+close_input(struct wm_reader *reader)
+{
+	if (!reader->is_borrowed)
+		close(reader->fd);
+	reader->fd = -1;
+	reader->stage = STAGE_CLOSED;
+}
+
+bool
+wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
+{
+	size_t highest = reader->options.record_bytes_max + WM_READ_BYTES;
+
+	assert(reader->fd >= 0 && !reader->has_lines &&
+		(reader->scan == NULL || reader->row == reader->scan->rows_count));
+	if (reader->begin > 0) {
+		memmove(reader->data, reader->data + reader->begin, reader->end - reader->begin);
+		reader->end -= reader->begin;
+		reader->begin = 0;
+	}
+	if (reader->end == reader->capacity)
+		grow_buffer(reader, reader->capacity > highest / 2 ? highest : reader->capacity * 2);
+	size_t room = reader->capacity - reader->end, most = reader->options.read_bytes_max;
+	assert(room > 0); /* a record that fills the highest capacity is too long */
+	ssize_t got = read(reader->fd, reader->data + reader->end, room < most ? room : most);
+	if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+		return true;
+	if (got < 0) {
+		wm_err_set(err, WM_ERR_IO, "%s: %s", reader->name, strerror(errno));
+		close_input(reader);
+		return false;
+	}
+	reader->is_at_end = got == 0;
+	reader->end += (size_t)got;
+	reader->counts.bytes += (uint64_t)got;
+	return true;
+}
+
+/* What was read and not taken. */
+static struct wm_span
+unread(const struct wm_reader *reader)
+{
+	return wm_span(reader->data + reader->begin, reader->end - reader->begin);
+}
+
+/* The next bytes are dealt with. */
+static void
+take(struct wm_reader *reader, size_t len)
+{
+	reader->begin += len;
+	reader->looked = 0;
+}
+
+/* The stream ends here, with the place and the message. */
+WM_PRINTF(3, 4) static enum wm_read_result refuse(struct wm_reader *reader, struct wm_err *err, const char *format, ...)
+{
+	char message[WM_ERR_MESSAGE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	wm_err_set(err, WM_ERR_USAGE, "%s:%llu: %s", reader->name, (unsigned long long)reader->line, message);
+	close_input(reader);
+	return WM_READ_FAILED;
+}
+
+static enum wm_read_result
+end_input(struct wm_reader *reader)
+{
+	close_input(reader);
+	return WM_READ_END;
+}
+
+/* ---- the begin of an input: format and header ---- */
+
+/* What is left to do before records come; WM_READ_RECORD where the stage has been passed. */
+#define PASSED WM_READ_RECORD
+
+static enum wm_read_result
+drop_byte_order_mark(struct wm_reader *reader)
+{
+	struct wm_span text = unread(reader);
+	size_t mark_len = sizeof(byte_order_mark) - 1;
+	bool may_be_one = memcmp(text.data, byte_order_mark, text.len < mark_len ? text.len : mark_len) == 0;
+
+	if (may_be_one && text.len < mark_len && !reader->is_at_end)
+		return WM_READ_MORE;
+	if (may_be_one && text.len >= mark_len)
+		take(reader, mark_len);
+	reader->stage = STAGE_SNIFF;
+	return PASSED;
+}
+
+/* Before the header and in NDJSON blanks alone are no line; a record without header may consist of them. */
+static bool
+is_blank_line(const struct wm_reader *reader, struct wm_span line)
+{
+	struct wm_span content = wm_csv_content(line);
+	size_t at = 0;
+
+	if (reader->options.no_header && reader->options.format != WM_FORMAT_NDJSON)
+		return content.len == 0;
+	while (at < content.len && is_blank(content.data[at]))
+		at++;
+	return at == content.len;
+}
+
+static enum wm_format
+detect_format(struct wm_span line)
+{
+	size_t at = 0;
+
+	while (is_blank(line.data[at]) && at + 1 < line.len)
+		at++;
+	if (line.data[at] == '{')
+		return WM_FORMAT_NDJSON;
+	if (memchr(line.data, '\t', line.len) != NULL && memchr(line.data, ',', line.len) == NULL)
+		return WM_FORMAT_TSV;
+	return WM_FORMAT_CSV;
+}
+
+static bool
+begins_with(struct wm_span text, const char *bytes)
+{
+	size_t len = strlen(bytes);
+
+	return text.len >= len && memcmp(text.data, bytes, len) == 0;
+}
+
+/* What the input is instead of records, and what helps; NULL if it may be records. */
+static const char *
+find_foreign(const struct wm_reader *reader, struct wm_span line)
+{
+	struct wm_span content = wm_csv_content(line);
+
+	if (begins_with(line, "\x1F\x8B"))
+		return "is compressed: read it through zcat";
+	if (begins_with(line, "\x28\xB5\x2F\xFD"))
+		return "is compressed: read it through zstdcat";
+	if (begins_with(line, "\xFF\xFE") || begins_with(line, "\xFE\xFF"))
+		return "is UTF-16: convert it with iconv -f UTF-16 -t UTF-8";
+	if (reader->options.format != WM_FORMAT_AUTO)
+		return NULL;
+	if (wm_span_is(content, "{"))
+		return "is JSON over several lines: make it one object a line with jq -c .";
+	if (wm_span_is(content, "[") || begins_with(content, "[{") || begins_with(content, "[ "))
+		return "is a JSON array: make it one object a line with jq -c '.[]'";
+	return NULL;
+}
+
+/* The first input with a header or record is the measure of all. */
+static void
+fix_stream(struct wm_reader *reader)
+{
+	if (reader->first_name != NULL)
+		return;
+	reader->first_name = wm_memdup(reader->name, strlen(reader->name));
+	reader->format = reader->input_format;
+	reader->delimiter = reader->input_delimiter;
+	reader->line_end = reader->input_line_end;
+}
+
+/* Sets where in the input the wanted columns are; header is the input's. */
+static bool
+find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_err *err)
+{
+	struct wm_buf place;
+	bool is_well = true;
+
+	wm_buf_init(&place, WM_BUF_UNBOUNDED);
+	wm_buf_addf(&place, "%s:%llu%c", reader->name, (unsigned long long)reader->line, '\0');
+	reader->wants_last = false;
+	for (size_t i = 0; i < reader->wants_count && is_well; i++) {
+		size_t index = 0;
+
+		is_well = wm_header_find(header, name_of(&reader->wants[i]), place.data, &index, err);
+		reader->fields[i] = (uint32_t)index;
+		reader->wants_last |= index + 1 == header->count;
+		reader->values[i].kind = WM_KIND_TEXT;
+	}
+	wm_buf_release(&place);
+	if (!is_well)
+		close_input(reader);
+	return is_well;
+}
+
+/* The first line that is not blank says what the input is. */
+static enum wm_read_result
+begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
+{
+	const char *foreign = find_foreign(reader, line);
+	enum wm_format format = reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(line);
+
+	if (foreign != NULL)
+		return refuse(reader, err, "%s", foreign);
+	if (reader->first_name != NULL && (format == WM_FORMAT_NDJSON) != (reader->format == WM_FORMAT_NDJSON))
+		return refuse(reader, err, "is %s, but %s is %s: name inputs of one format", format_name(format),
+			reader->first_name, format_name(reader->format));
+	reader->input_format = format;
+	reader->input_delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
+		: format == WM_FORMAT_TSV                           ? '\t'
+								    : ',';
+	if (line.data[line.len - 1] != '\n')
+		reader->input_line_end = reader->line_end;
+	else
+		reader->input_line_end = line.len > 1 && line.data[line.len - 2] == '\r' ? "\r\n" : "\n";
+
+	if (format == WM_FORMAT_NDJSON) {
+		if (reader->ndjson == NULL)
+			reader->ndjson = wm_ndjson_new(reader->wants, reader->wants_count);
+		fix_stream(reader);
+		reader->stage = STAGE_NDJSON;
+		return PASSED;
+	}
+	if (reader->scan == NULL || reader->scan->delimiter != reader->input_delimiter) {
+		wm_scan_free(reader->scan);
+		reader->scan = wm_scan_new(reader->input_delimiter, wm_scan_best_way());
+		reader->row = 0;
+	}
+	if (!reader->options.no_header) {
+		reader->stage = STAGE_HEADER;
+		return PASSED;
+	}
+	if (reader->first_name == NULL && reader->names.count != 0) {
+		wm_header_take(&reader->columns, reader->names.names, reader->names.count);
+		if (!find_wanted(reader, &reader->columns, err))
+			return WM_READ_FAILED;
+	}
+	fix_stream(reader);
+	reader->stage = STAGE_CSV;
+	return PASSED;
+}
+
+/* Skips blank lines; what follows is looked at once its line is there. */
+static enum wm_read_result
+sniff(struct wm_reader *reader, struct wm_err *err)
+{
+	for (;;) {
+		struct wm_span text = unread(reader);
+		const char *line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
+		struct wm_span line = { text.data, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1 };
+		bool is_whole = line_feed != NULL || reader->is_at_end;
+
+		if (line.len == 0 && is_whole)
+			return end_input(reader);
+		if (!is_whole && line.len <= reader->options.record_bytes_max) {
+			reader->looked = line.len;
+			return WM_READ_MORE;
+		}
+		if (!is_whole || !is_blank_line(reader, line)) {
+			reader->looked = 0;
+			return begin_format(reader, line, err);
+		}
+		reader->counts.lines_blank++;
+		reader->line++;
+		take(reader, line.len);
+	}
+}
+
+enum found {
+	FOUND_NOTHING, /* the input has ended */
+	FOUND_PART,    /* the rest has not come */
+	FOUND_RECORD,  /* well-formed or not: see the finder's state */
+};
+
+/* The CSV record that begins what was read; raw is as much of it as is there. */
+static enum found
+find_record(struct wm_reader *reader, struct wm_span *raw)
+{
+	struct wm_span text = unread(reader);
+	bool has_ended;
+
+	if (!reader->is_finding) {
+		reader->finder = (struct wm_csv_finder){ 0 };
+		reader->looked = 0;
+		reader->is_finding = true;
+	}
+	struct wm_span rest = { text.data + reader->looked, text.len - reader->looked };
+	reader->looked += wm_csv_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
+	*raw = wm_span(text.data, reader->looked);
+	if (!has_ended && !reader->is_at_end)
+		return FOUND_PART;
+	reader->is_finding = false;
+	return raw->len == 0 ? FOUND_NOTHING : FOUND_RECORD;
+}
+
+static bool
+is_malformed(const struct wm_csv_finder *finder)
+{
+	return finder->state == WM_CSV_MALFORMED || finder->state == WM_CSV_QUOTED;
+}
+
+/* Whether a field is what a header name is not: "2025-11-29T12:34..." */
+static bool
+is_time(struct wm_span field)
+{
+	static const char shape[] = "dddd-dd-dd dd:dd";
+
+	for (size_t i = 0; i < sizeof(shape) - 1; i++) {
+		char byte = i < field.len ? field.data[i] : '\0';
+
+		if (shape[i] == 'd'               ? byte < '0' || byte > '9'
+				: shape[i] == ' ' ? byte != ' ' && byte != 'T' && byte != 't'
+						  : byte != shape[i])
+			return false;
+	}
+	return true;
+}
+
+/* Later inputs: the same columns, and in which order. */
+static bool
+match_header(struct wm_reader *reader, const struct wm_header *header, struct wm_err *err)
+{
+	struct wm_buf place;
+	bool is_well, is_same = true;
+
+	wm_buf_init(&place, WM_BUF_UNBOUNDED);
+	wm_buf_addf(&place, "%s:%llu%c", reader->name, (unsigned long long)reader->line, '\0');
+	reader->order = wm_calloc(reader->columns.count, sizeof(*reader->order));
+	is_well = wm_header_match(&reader->columns, reader->first_name, header, place.data, reader->order, err);
+	wm_buf_release(&place);
+	if (!is_well) {
+		close_input(reader);
+		return false;
+	}
+	for (size_t i = 0; i < header->count && is_same; i++)
+		is_same = reader->order[i] == i;
+	if (is_same) {
+		free(reader->order);
+		reader->order = NULL;
+	}
+	return true;
+}
+
+static enum wm_read_result
+read_header(struct wm_reader *reader, struct wm_err *err)
+{
+	struct wm_span raw, content;
+	const struct wm_span *names;
+	struct wm_header header = { 0 };
+	enum found found = find_record(reader, &raw);
+
+	if (raw.len > reader->options.record_bytes_max)
+		return refuse(reader, err,
+			"the header is longer than the record limit of %zu bytes: raise --record-limit",
+			reader->options.record_bytes_max);
+	if (found == FOUND_PART)
+		return WM_READ_MORE;
+	if (is_malformed(&reader->finder))
+		return refuse(reader, err, "the header cannot be read: %s",
+			reader->finder.state == WM_CSV_QUOTED ? "a quoted name never ends"
+							      : "text behind a closing quote");
+	content = wm_csv_content(raw);
+	size_t count = wm_csv_split(reader->csv, reader->input_delimiter, content, &names);
+	if (count > WM_COLUMNS_MAX)
+		return refuse(reader, err, "%zu columns: at most %d can be read", count, WM_COLUMNS_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (is_time(names[i]))
+			return refuse(reader, err,
+				"the first line holds a time, so the header is missing: name the columns with "
+				"--columns");
+
+	wm_header_take(&header, names, count);
+	bool is_first = reader->first_name == NULL;
+	bool is_well = (is_first || match_header(reader, &header, err)) && find_wanted(reader, &header, err);
+	if (!is_well || !is_first) {
+		wm_header_release(&header);
+		if (!is_well)
+			return WM_READ_FAILED;
+	} else {
+		reader->columns = header;
+		fix_stream(reader);
+		wm_buf_add(&reader->header_line, content.data, content.len);
+		wm_buf_add_text(&reader->header_line, reader->line_end);
+	}
+	wm_buf_reset(&reader->input_header);
+	wm_buf_add(&reader->input_header, content.data, content.len);
+	reader->input_header_len = content.len;
+	reader->line += reader->finder.lines_count;
+	take(reader, raw.len);
+	reader->stage = STAGE_CSV;
+	return PASSED;
+}
+
+/* All that comes before the records. */
+static enum wm_read_result
+prepare(struct wm_reader *reader, struct wm_err *err)
+{
+	enum wm_read_result result = PASSED;
+
+	if (reader->stage == STAGE_BEGIN)
+		result = drop_byte_order_mark(reader);
+	if (result == PASSED && reader->stage == STAGE_SNIFF)
+		result = sniff(reader, err);
+	if (result == PASSED && reader->stage == STAGE_HEADER)
+		result = read_header(reader, err);
+	return result;
+}
+
+bool
+wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_err *err)
+{
+	off_t offset = lseek(fd, 0, SEEK_CUR);
+	struct wm_reader *checker = reader->checker;
+	enum wm_read_result result;
+	struct wm_err found = { 0 };
+
+	if (offset < 0)
+		return true;
+	if (checker == NULL) {
+		struct wm_reader_options options = reader->options;
+
+		options.read_bytes_max = CHECK_READ_BYTES;
+		checker = wm_reader_new(&options, &found);
+		assert(checker != NULL); /* the options were fine for reader */
+		for (size_t i = 0; i < reader->wants_count; i++)
+			wm_reader_want(checker, &reader->wants[i]);
+		checker->is_borrowed = true;
+		reader->checker = checker;
+	}
+	begin_input(checker, fd, name);
+	while ((result = prepare(checker, &found)) == WM_READ_MORE)
+		if (!wm_reader_fill(checker, &found))
+			break;
+	if (checker->fd >= 0)
+		close_input(checker);
+	if (lseek(fd, offset, SEEK_SET) < 0 || result != WM_READ_FAILED)
+		return true;
+	*err = found;
+	return false;
+}
+
+/* ---- records ---- */
+
+WM_PRINTF(5, 6)
+static enum wm_read_result
+reject_record(struct wm_reject *reject, struct wm_record *rec, struct wm_span raw, const char *reason,
+	const char *detail, ...)
+{
+	va_list args;
+
+	*reject = (struct wm_reject){ .reason = reason, .line = rec->line, .raw = raw };
+	rec->raw = raw;
+	va_start(args, detail);
+	vsnprintf(reject->detail, sizeof(reject->detail), detail, args);
+	va_end(args);
+	return WM_READ_REJECTED;
+}
+
+static enum wm_read_result
+reject_too_long(const struct wm_reader *reader, struct wm_reject *reject, struct wm_record *rec, struct wm_span raw)
+{
+	if (raw.len > WM_SHOWN_BYTES_MAX)
+		raw.len = WM_SHOWN_BYTES_MAX;
+	return reject_record(reject, rec, raw, "too-long", "longer than the record limit of %zu bytes",
+		reader->options.record_bytes_max);
+}
+
+static enum wm_read_result
+reject_ragged(const struct wm_reader *reader, struct wm_reject *reject, struct wm_record *rec, struct wm_span raw,
+	size_t fields_count)
+{
+	const char *who = reader->names.count != 0 ? "--columns names"
+		: reader->options.no_header        ? "the first record has"
+						   : "the header has";
+
+	return reject_record(reject, rec, raw, "ragged", "%zu field%s, %s %zu", fields_count,
+		fields_count == 1 ? "" : "s", who, reader->columns.count);
+}
+
+/*
+ * What a CSV line with so many fields is: WM_READ_RECORD if it is one (its
+ * fields are not yet set), WM_READ_MORE if it is to be skipped. rec has its line.
+ */
+static enum wm_read_result
+judge(struct wm_reader *reader, struct wm_span raw, size_t fields_count, struct wm_record *rec,
+	struct wm_reject *reject, struct wm_err *err)
+{
+	struct wm_span content = wm_csv_content(raw);
+
+	if (content.len == 0) {
+		reader->counts.lines_blank++;
+		return WM_READ_MORE;
+	}
+	if (raw.len > reader->options.record_bytes_max)
+		return reject_too_long(reader, reject, rec, raw);
+	if (reader->columns.count == 0) {
+		/* Without a header the first record says how many there are. */
+		if (fields_count > WM_COLUMNS_MAX)
+			return refuse(reader, err, "%zu columns: at most %d can be read", fields_count, WM_COLUMNS_MAX);
+		wm_header_number(&reader->columns, fields_count);
+		if (!find_wanted(reader, &reader->columns, err))
+			return WM_READ_FAILED;
+	}
+	if (content.len == reader->input_header_len &&
+		memcmp(content.data, reader->input_header.data, content.len) == 0) {
+		reader->counts.headers_repeated++;
+		return WM_READ_MORE;
+	}
+	if (fields_count != reader->columns.count)
+		return reject_ragged(reader, reject, rec, raw, fields_count);
+	return WM_READ_RECORD;
+}
+
+/* The next record of the batch; WM_READ_MORE at its end. */
+static enum wm_read_result
+next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	const struct wm_scan *scan = reader->scan;
+
+	while (reader->row < scan->rows_count) {
+		size_t first = scan->rows[reader->row], last = scan->rows[reader->row + 1];
+		const uint32_t *after = &scan->after[first];
+		struct wm_span raw = { reader->batch + after[0], scan->after[last] - after[0] };
+
+		reader->row++;
+		rec->line = reader->line;
+		/* Of an ordinary record none of this is true. */
+		if (last - first != reader->columns.count || raw.len <= 2 ||
+			raw.len - reader->input_header_len - 1 <= 1 || raw.len > reader->options.record_bytes_max) {
+			enum wm_read_result result = judge(reader, raw, last - first, rec, reject, err);
+
+			reader->line++;
+			if (result == WM_READ_MORE)
+				continue;
+			if (result != WM_READ_RECORD)
+				return result;
+		} else {
+			reader->line++;
+		}
+		for (size_t i = 0; i < reader->wants_count; i++) {
+			const uint32_t *field = after + reader->fields[i];
+
+			reader->values[i].text = wm_span(reader->batch + field[0], field[1] - 1 - field[0]);
+		}
+		if (reader->wants_last && raw.len > 1 && raw.data[raw.len - 2] == '\r')
+			for (size_t i = 0; i < reader->wants_count; i++)
+				reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
+		rec->raw = raw;
+		rec->fields = reader->values;
+		return WM_READ_RECORD;
+	}
+	return WM_READ_MORE;
+}
+
+/* A record that the scan left: it holds a quote, is longer than a batch, ends the input, or has not wholly come. */
+static enum wm_read_result
+next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	struct wm_span raw;
+	const struct wm_span *fields;
+	const struct wm_csv_finder *finder = &reader->finder;
+	enum found found = find_record(reader, &raw);
+	enum wm_read_result result;
+
+	if (found == FOUND_NOTHING)
+		return end_input(reader);
+	rec->line = reader->line;
+	if (found == FOUND_PART) {
+		if (raw.len <= reader->options.record_bytes_max)
+			return WM_READ_MORE;
+		reader->line += finder->lines_count;
+		take(reader, raw.len);
+		reader->stage = STAGE_SKIP_CSV;
+		return reject_too_long(reader, reject, rec, raw);
+	}
+	if (is_malformed(finder) && raw.len <= reader->options.record_bytes_max) {
+		result = finder->state == WM_CSV_QUOTED
+			? reject_record(reject, rec, raw, "malformed-csv",
+				  "the quoted field that begins in line %llu never ends",
+				  (unsigned long long)(reader->line + finder->quote_line))
+			: reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote");
+	} else {
+		size_t count = wm_csv_split(reader->csv, reader->input_delimiter, wm_csv_content(raw), &fields);
+
+		result = judge(reader, raw, count, rec, reject, err);
+	}
+	reader->line += finder->lines_count;
+	take(reader, raw.len);
+	if (result == WM_READ_RECORD) {
+		for (size_t i = 0; i < reader->wants_count; i++)
+			reader->values[i].text = fields[reader->fields[i]];
+		rec->raw = raw;
+		rec->fields = reader->values;
+	}
+	return result;
+}
+
+/* The rest of a record that is too long: WM_READ_RECORD once it has passed. */
+static enum wm_read_result
+skip_csv(struct wm_reader *reader)
+{
+	bool has_ended;
+
+	reader->finder.lines_count = 0;
+	take(reader, wm_csv_find(&reader->finder, reader->input_delimiter, unread(reader), &has_ended));
+	reader->line += reader->finder.lines_count;
+	if (!has_ended && !reader->is_at_end)
+		return WM_READ_MORE;
+	reader->is_finding = false;
+	reader->stage = STAGE_CSV;
+	return PASSED;
+}
+
+static enum wm_read_result
+next_csv(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	for (;;) {
+		enum wm_read_result result = next_of_batch(reader, rec, reject, err);
+
+		if (result != WM_READ_MORE)
+			return result;
+		if (reader->stage == STAGE_SKIP_CSV && skip_csv(reader) == WM_READ_MORE)
+			return WM_READ_MORE;
+		if (!reader->is_finding) {
+			struct wm_span text = unread(reader);
+
+			wm_scan_batch(reader->scan, text);
+			reader->row = 0;
+			reader->batch = text.data;
+			if (reader->scan->rows_count > 0) {
+				take(reader, reader->scan->bytes);
+				continue;
+			}
+		}
+		result = next_by_rules(reader, rec, reject, err);
+		if (result != WM_READ_MORE || reader->is_finding)
+			return result;
+	}
+}
+
+/* Begins the next batch of lines: WM_READ_RECORD if there is one. */
+static enum wm_read_result
+begin_lines(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject)
+{
+	struct wm_span text = unread(reader);
+	const char *line_feed = NULL;
+	size_t len;
+
+	if (reader->looked == 0)
+		line_feed = memrchr(text.data, '\n', text.len < WM_NDJSON_BYTES_MAX ? text.len : WM_NDJSON_BYTES_MAX);
+	if (line_feed == NULL)
+		line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
+	len = line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1;
+	if (len == 0 && reader->is_at_end)
+		return end_input(reader);
+	if (line_feed == NULL && !reader->is_at_end) {
+		reader->looked = len;
+		if (len <= reader->options.record_bytes_max)
+			return WM_READ_MORE;
+		rec->line = reader->line;
+		take(reader, len);
+		reader->stage = STAGE_SKIP_NDJSON;
+		return reject_too_long(reader, reject, rec, text);
+	}
+	wm_ndjson_batch(reader->ndjson, wm_span(text.data, len));
+	reader->has_lines = true;
+	take(reader, len);
+	return PASSED;
+}
+
+static enum wm_read_result
+skip_ndjson(struct wm_reader *reader)
+{
+	struct wm_span text = unread(reader);
+	const char *line_feed = memchr(text.data, '\n', text.len);
+
+	take(reader, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1);
+	if (line_feed == NULL && !reader->is_at_end)
+		return WM_READ_MORE;
+	reader->line++;
+	reader->stage = STAGE_NDJSON;
+	return PASSED;
+}
+
+static enum wm_read_result
+next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject)
+{
+	for (;;) {
+		struct wm_ndjson_line line;
+		enum wm_ndjson_result got = WM_NDJSON_END;
+		enum wm_read_result result;
+
+		if (reader->stage == STAGE_SKIP_NDJSON && skip_ndjson(reader) == WM_READ_MORE)
+			return WM_READ_MORE;
+		if (reader->has_lines)
+			got = wm_ndjson_next(reader->ndjson, &line, reader->values);
+		if (got == WM_NDJSON_END) {
+			reader->has_lines = false;
+			result = begin_lines(reader, rec, reject);
+			if (result != PASSED)
+				return result;
+			continue;
+		}
+		rec->line = reader->line++;
+		if (line.raw.len > reader->options.record_bytes_max)
+			return reject_too_long(reader, reject, rec, line.raw);
+		if (got == WM_NDJSON_MALFORMED)
+			return reject_record(reject, rec, line.raw, "malformed-json", "%s, at byte %zu", line.wrong,
+				line.wrong_at + 1);
+		if (got == WM_NDJSON_RECORD) {
+			rec->raw = line.raw;
+			rec->fields = reader->values;
+			return WM_READ_RECORD;
+		}
+		reader->counts.lines_blank++;
+	}
+}
+
+enum wm_read_result
+wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	if (reader->stage < STAGE_CSV) {
+		enum wm_read_result result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
+
+		if (result != PASSED)
+			return result;
+	}
+	if (reader->stage == STAGE_NDJSON || reader->stage == STAGE_SKIP_NDJSON)
+		return next_ndjson(reader, rec, reject);
+	return next_csv(reader, rec, reject, err);
+}
+
+/* ---- what is known ---- */
+
+int
+wm_reader_fd(const struct wm_reader *reader)
+{
+	return reader->fd;
+}
+
+const char *
+wm_reader_name(const struct wm_reader *reader)
+{
+	return reader->name;
+}
+
+enum wm_format
+wm_reader_format(const struct wm_reader *reader)
+{
+	return reader->format;
+}
+
+char
+wm_reader_delimiter(const struct wm_reader *reader)
+{
+	return reader->delimiter;
+}
+
+const char *
+wm_reader_line_end(const struct wm_reader *reader)
+{
+	return reader->line_end;
+}
+
+struct wm_span
+wm_reader_header(const struct wm_reader *reader)
+{
+	return wm_buf_span(&reader->header_line);
+}
+
+void
+wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out)
+{
+	struct wm_span raw = rec->raw, content = wm_csv_content(raw);
+	bool has_line_end = raw.data[raw.len - 1] == '\n';
+	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
+
+	if (reader->order == NULL && reader->input_delimiter == reader->delimiter) {
+		if (has_line_end && strcmp(reader->input_line_end, reader->line_end) == 0) {
+			wm_buf_add(out, raw.data, raw.len);
+		} else {
+			wm_buf_add(out, content.data, content.len);
+			wm_buf_add_text(out, reader->line_end);
+		}
+		return;
+	}
+	if (reader->render_csv == NULL)
+		reader->render_csv = wm_csv_new();
+	const struct wm_span *fields;
+	size_t count = wm_csv_split(reader->render_csv, reader->input_delimiter, content, &fields);
+	/* A ragged record has no fields to put in order. */
+	bool is_ordered = reader->order != NULL && count == reader->columns.count;
+	for (size_t i = 0; i < count && i < WM_COLUMNS_MAX; i++) {
+		struct wm_value value = { fields[is_ordered ? reader->order[i] : i], WM_KIND_TEXT };
+
+		wm_row_put(out, &format, i, wm_span(NULL, 0), &value);
+	}
+	wm_row_end(out, &format, count);
+}
+
+bool
+wm_reader_column_seen(const struct wm_reader *reader, size_t index)
+{
+	if (reader->format == WM_FORMAT_NDJSON)
+		return wm_ndjson_seen(reader->ndjson, index);
+	return reader->columns.count != 0;
+}
+
+struct wm_reader_counts
+wm_reader_counts(const struct wm_reader *reader)
+{
+	return reader->counts;
+}

@@ -1,0 +1,128 @@
+/*
+ * reader - inputs of any format as one stream of records.
+ *
+ * A reader takes several inputs one after the other (CSV, TSV, NDJSON). The
+ * first that has a header or record fixes the format, the header, the
+ * delimiter and the line end of the stream. Headers of later ones must name
+ * the same columns; another order, delimiter or line end is put right when a
+ * record is rendered (wm_reader_render).
+ *
+ * Columns are asked for by name before the first input (wm_reader_want) and
+ * come as rec.fields[], resolved once at each header. Nothing else of a record
+ * is looked at, except that NDJSON lines are walked whole: whether a line is
+ * rejected never depends on the columns asked for.
+ *
+ * Reading never waits by itself: wm_reader_next() answers WM_READ_MORE when it
+ * needs bytes, and the caller calls wm_reader_fill(), which reads once, when it
+ * is ready to wait.
+ *
+ * Lines that are no records (empty lines, a header, a repeated header) are
+ * skipped and counted apart. A byte order mark is dropped. CR LF ends a line as
+ * LF does; a last line needs no line end.
+ */
+#ifndef WM_RECORD_READER_H
+#define WM_RECORD_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/record/record.h"
+
+enum wm_format { WM_FORMAT_AUTO = 0, WM_FORMAT_CSV, WM_FORMAT_TSV, WM_FORMAT_NDJSON };
+
+/* Highest record_bytes_max: offsets within a record are 32 bits wide. */
+#define WM_RECORD_BYTES_HIGHEST ((size_t)1 << 30)
+
+struct wm_reader_options {
+	enum wm_format
+		format; /* WM_FORMAT_AUTO: '{' as the first byte that is no blank or line end is NDJSON; else a tab in
+	                            the first line and no comma is TSV; else CSV */
+	char delimiter; /* 0: by the format (',' or tab). Given with WM_FORMAT_AUTO it means CSV */
+	bool no_header; /* columns are "1", "2", ... by the first record */
+	const char *columns;     /* NULL, or a comma list of names: CSV without a header line. For
+	                            NDJSON it does nothing */
+	size_t record_bytes_max; /* longest record with its line end; 0: WM_RECORD_BYTES_DEFAULT */
+	size_t read_bytes_max;   /* most bytes of one read, for tests; 0: WM_READ_BYTES */
+};
+
+struct wm_reader;
+
+/* Fails (WM_ERR_USAGE) on options that contradict each other, a delimiter that is a quote or line end, or names given twice. */
+struct wm_reader *wm_reader_new(const struct wm_reader_options *options, struct wm_err *err);
+void wm_reader_free(struct wm_reader *reader);
+
+/* Asks for a column; returns its index in rec.fields. The same name twice is one. The column is copied. Before the first input only. */
+size_t wm_reader_want(struct wm_reader *reader, const struct wm_column *column);
+
+enum wm_read_result {
+	WM_READ_RECORD,   /* *rec is filled */
+	WM_READ_REJECTED, /* *reject is filled: one record that cannot be read */
+	WM_READ_MORE,     /* call wm_reader_fill() */
+	WM_READ_END,      /* the current input has ended and was closed */
+	WM_READ_FAILED,   /* *err is filled; the stream is at its end */
+};
+
+/* Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json", "too-long". */
+struct wm_reject {
+	const char *reason;
+	const char *column; /* its name where one is to blame, else NULL */
+	char detail[256];   /* what is wrong, for a message: "3 fields, the header has 4" */
+	uint64_t line;      /* where the record begins, from 1 */
+	struct wm_span raw; /* as it came; of a too long one its first WM_SHOWN_BYTES_MAX bytes */
+};
+
+/*
+ * Begins the next input. The reader takes over fd and closes it. name is for
+ * messages and is copied. On a pipe it asks for the largest pipe buffer.
+ */
+void wm_reader_open(struct wm_reader *reader, int fd, const char *name);
+
+/*
+ * The next thing in the current input. WM_READ_FAILED with WM_ERR_USAGE: a
+ * header lacks a wanted column (the message names the nearest and lists the columns) or has it twice, a
+ * later header does not name the same columns, a later input is of another format. WM_ERR_IO: reading failed.
+ * Messages begin with "NAME:LINE: ".
+ */
+enum wm_read_result wm_reader_next(
+	struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err);
+
+/* Reads once. False with WM_ERR_IO; an interrupted read (EINTR) is true and no progress. */
+WM_MUST_CHECK bool wm_reader_fill(struct wm_reader *reader, struct wm_err *err);
+
+/* The descriptor of the current input, to poll; -1 between inputs. */
+int wm_reader_fd(const struct wm_reader *reader);
+const char *wm_reader_name(const struct wm_reader *reader);
+
+/*
+ * Looks at the beginning of an input before it is its turn (regular files):
+ * false, with the message that reading it would give, if its header or format would be refused as a usage error. The first call
+ * fixes the format and header that later calls are held to; it changes nothing for reading. The offset of fd is left where it was.
+ */
+WM_MUST_CHECK bool wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_err *err);
+
+/* Of the stream, once its first input with a header or record was begun; WM_FORMAT_AUTO before. */
+enum wm_format wm_reader_format(const struct wm_reader *reader);
+char wm_reader_delimiter(const struct wm_reader *reader);
+const char *wm_reader_line_end(const struct wm_reader *reader); /* "\n" or "\r\n"; "\n" before */
+
+/* The header line as it came, with a line end, without byte order mark; empty for NDJSON, --no-header and --columns. */
+struct wm_span wm_reader_header(const struct wm_reader *reader);
+
+/* The current record (also a rejected one that is whole) in the layout of the stream, with its line end; appended to out
+   (born WM_BUF_UNBOUNDED). Byte for byte what came where the layout is the same, but for a line end that the last line lacked. */
+void wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out);
+
+/* Whether a wanted column was there in any record so far (NDJSON; in CSV the header says so). */
+bool wm_reader_column_seen(const struct wm_reader *reader, size_t index);
+
+/* Counts so far, over all inputs. */
+struct wm_reader_counts {
+	uint64_t bytes;
+	uint64_t lines_blank;
+	uint64_t headers_repeated;
+};
+struct wm_reader_counts wm_reader_counts(const struct wm_reader *reader);
+
+#endif

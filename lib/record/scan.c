@@ -1,0 +1,209 @@
+#include "lib/record/scan.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define BLOCK 64
+
+/* Of one block: bit i speaks of byte i. */
+struct masks {
+	uint64_t separators; /* delimiters and line feeds */
+	uint64_t line_feeds;
+	uint64_t quotes;
+};
+
+static struct masks
+masks_plain(const char *text, char delimiter)
+{
+	struct masks masks = { 0 };
+
+	for (unsigned i = 0; i < BLOCK; i++) {
+		masks.separators |= (uint64_t)(text[i] == delimiter || text[i] == '\n') << i;
+		masks.line_feeds |= (uint64_t)(text[i] == '\n') << i;
+		masks.quotes |= (uint64_t)(text[i] == '"') << i;
+	}
+	return masks;
+}
+
+/*
+ * Adds a block at offset at to the index, of which *separators are there.
+ * False if the batch ends in it, at its first quote. Inlined, so that each way
+ * gets it in its own instruction set.
+ */
+__attribute__((always_inline)) static inline bool
+take_block(struct wm_scan *scan, size_t *separators, size_t at, struct masks masks)
+{
+	uint64_t before_quote = masks.quotes == 0 ? ~UINT64_C(0) : (masks.quotes & -masks.quotes) - 1;
+	uint64_t left = masks.separators & before_quote;
+	uint64_t line_feeds = masks.line_feeds & before_quote;
+	size_t count = *separators;
+
+	/* Whether a block holds a line feed is hard to foretell: the first is written anyhow and then counted, or not. */
+	do {
+		uint64_t up_to_it = line_feeds ^ (line_feeds - 1);
+
+		scan->rows[scan->rows_count + 1] = (uint32_t)count + (uint32_t)__builtin_popcountll(left & up_to_it);
+		scan->rows_count += line_feeds != 0;
+		line_feeds &= line_feeds - 1;
+	} while (line_feeds != 0);
+	*separators = count + (size_t)__builtin_popcountll(left);
+	/* Most blocks hold up to 8: one turn without a branch for each, and what is written too much is overwritten. */
+	for (uint32_t *after = &scan->after[count + 1]; left != 0; after += 8) {
+#pragma GCC unroll 8
+		for (int i = 0; i < 8; i++) {
+			after[i] = (uint32_t)at + (uint32_t)__builtin_ctzll(left | UINT64_C(1) << 63) + 1;
+			left &= left - 1;
+		}
+	}
+	return masks.quotes == 0;
+}
+
+/* The last block of a text: what stands behind the text does not count. */
+static struct masks
+masks_cut(struct masks masks, size_t len)
+{
+	uint64_t inside = (UINT64_C(1) << len) - 1;
+
+	return (struct masks){ masks.separators & inside, masks.line_feeds & inside, masks.quotes & inside };
+}
+
+/* The loop of each way. */
+#define TAKE_BLOCKS(masks_of)                                                                                          \
+	do {                                                                                                           \
+		size_t separators = 0, at = 0;                                                                         \
+		bool goes_on = true;                                                                                   \
+		for (; goes_on && text.len - at >= BLOCK; at += BLOCK)                                                 \
+			goes_on = take_block(scan, &separators, at, masks_of(text.data + at, scan->delimiter));        \
+		if (goes_on && at < text.len)                                                                          \
+			take_block(scan, &separators, at,                                                              \
+				masks_cut(masks_of(text.data + at, scan->delimiter), text.len - at));                  \
+	} while (0)
+
+static void
+take_plain(struct wm_scan *scan, struct wm_span text)
+{
+	TAKE_BLOCKS(masks_plain);
+}
+
+#if defined(__x86_64__)
+
+static inline uint64_t
+bits_sse2(const __m128i *block, char byte)
+{
+	__m128i wanted = _mm_set1_epi8(byte);
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		bits |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block[i], wanted)) << 16 * i;
+	return bits;
+}
+
+static inline struct masks
+masks_sse2(const char *text, char delimiter)
+{
+	__m128i block[4];
+
+	for (int i = 0; i < 4; i++)
+		block[i] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
+	uint64_t line_feeds = bits_sse2(block, '\n');
+	return (struct masks){ bits_sse2(block, delimiter) | line_feeds, line_feeds, bits_sse2(block, '"') };
+}
+
+static void
+take_sse2(struct wm_scan *scan, struct wm_span text)
+{
+	TAKE_BLOCKS(masks_sse2);
+}
+
+#define AVX2 __attribute__((target("avx2,bmi,popcnt")))
+
+AVX2 static inline uint64_t
+bits_avx2(__m256i low, __m256i high, char byte)
+{
+	__m256i wanted = _mm256_set1_epi8(byte);
+	uint32_t low_bits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted));
+	uint32_t high_bits = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted));
+
+	return low_bits | (uint64_t)high_bits << 32;
+}
+
+AVX2 static inline struct masks
+masks_avx2(const char *text, char delimiter)
+{
+	__m256i low = _mm256_loadu_si256((const __m256i *)(const void *)text);
+	__m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
+	uint64_t line_feeds = bits_avx2(low, high, '\n');
+
+	return (struct masks){ bits_avx2(low, high, delimiter) | line_feeds, line_feeds, bits_avx2(low, high, '"') };
+}
+
+AVX2 static void
+take_avx2(struct wm_scan *scan, struct wm_span text)
+{
+	TAKE_BLOCKS(masks_avx2);
+}
+
+enum wm_scan_way
+wm_scan_best_way(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")
+		? WM_SCAN_AVX2
+		: WM_SCAN_SSE2;
+}
+
+#else
+
+enum wm_scan_way
+wm_scan_best_way(void)
+{
+	return WM_SCAN_PLAIN;
+}
+
+#endif
+
+struct wm_scan *
+wm_scan_new(char delimiter, enum wm_scan_way way)
+{
+	struct wm_scan *scan = wm_malloc(sizeof(*scan)); /* pages of the index that are not needed are never touched */
+
+	scan->rows_count = 0;
+	scan->bytes = 0;
+	scan->way = way;
+	scan->delimiter = delimiter;
+	scan->rows[0] = 0;
+	scan->after[0] = 0;
+	return scan;
+}
+
+void
+wm_scan_free(struct wm_scan *scan)
+{
+	free(scan);
+}
+
+void
+wm_scan_batch(struct wm_scan *scan, struct wm_span text)
+{
+	if (text.len > WM_SCAN_BYTES_MAX)
+		text.len = WM_SCAN_BYTES_MAX;
+	scan->rows_count = 0;
+	switch (scan->way) {
+#if defined(__x86_64__)
+	case WM_SCAN_AVX2:
+		take_avx2(scan, text);
+		break;
+	case WM_SCAN_SSE2:
+		take_sse2(scan, text);
+		break;
+#endif
+	default:
+		take_plain(scan, text);
+		break;
+	}
+	scan->bytes = scan->after[scan->rows[scan->rows_count]];
+}

@@ -1,0 +1,272 @@
+#include "lib/record/writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/utf8.h"
+
+/* One write: a pipe's usual capacity. */
+#define BUFFER_BYTES ((size_t)64 << 10)
+
+struct wm_writer {
+	int fd;
+	char *name;
+	char *data;
+	size_t len;
+	uint64_t bytes;
+	bool has_failed;
+	bool is_broken_pipe;
+	struct wm_err failure;
+};
+
+struct wm_writer *
+wm_writer_new(int fd, const char *name)
+{
+	struct wm_writer *writer = wm_calloc(1, sizeof(*writer));
+
+	writer->fd = fd;
+	writer->name = wm_memdup(name, strlen(name));
+	writer->data = wm_malloc(BUFFER_BYTES);
+	return writer;
+}
+
+/* Keeps the first failure, and hands it back. */
+static bool
+fail(struct wm_writer *writer, int error, struct wm_err *err)
+{
+	if (!writer->has_failed) {
+		writer->has_failed = true;
+		writer->is_broken_pipe = error == EPIPE;
+		wm_err_set(&writer->failure, WM_ERR_IO, "%s: %s", writer->name, strerror(error));
+	}
+	*err = writer->failure;
+	return false;
+}
+
+/* All of it, however often the system takes a part only. */
+static bool
+write_out(struct wm_writer *writer, const char *data, size_t len, struct wm_err *err)
+{
+	while (len > 0) {
+		ssize_t written = write(writer->fd, data, len);
+
+		if (written >= 0) {
+			data += written;
+			len -= (size_t)written;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			struct pollfd wait = { .fd = writer->fd, .events = POLLOUT };
+
+			if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+				return fail(writer, errno, err);
+		} else if (errno != EINTR) {
+			return fail(writer, errno, err);
+		}
+	}
+	return true;
+}
+
+bool
+wm_writer_close(struct wm_writer *writer, struct wm_err *err)
+{
+	bool is_well = wm_writer_flush(writer, err);
+
+	/* After EINTR the descriptor is closed all the same on Linux. */
+	if (close(writer->fd) != 0 && errno != EINTR && is_well)
+		is_well = fail(writer, errno, err);
+	free(writer->name);
+	free(writer->data);
+	free(writer);
+	return is_well;
+}
+
+bool
+wm_writer_put(struct wm_writer *writer, struct wm_span bytes, struct wm_err *err)
+{
+	if (writer->has_failed)
+		return fail(writer, 0, err);
+	writer->bytes += bytes.len;
+	if (bytes.len > BUFFER_BYTES - writer->len) {
+		if (!wm_writer_flush(writer, err))
+			return false;
+		if (bytes.len >= BUFFER_BYTES)
+			return write_out(writer, bytes.data, bytes.len, err);
+	}
+	if (bytes.len != 0)
+		memcpy(writer->data + writer->len, bytes.data, bytes.len);
+	writer->len += bytes.len;
+	return true;
+}
+
+bool
+wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
+{
+	size_t len = writer->len;
+
+	if (writer->has_failed)
+		return fail(writer, 0, err);
+	writer->len = 0;
+	return write_out(writer, writer->data, len, err);
+}
+
+bool
+wm_writer_is_pending(const struct wm_writer *writer)
+{
+	return writer->len > 0;
+}
+
+uint64_t
+wm_writer_bytes(const struct wm_writer *writer)
+{
+	return writer->bytes;
+}
+
+bool
+wm_writer_is_broken_pipe(const struct wm_writer *writer)
+{
+	return writer->is_broken_pipe;
+}
+
+static void
+put_quoted(struct wm_buf *out, struct wm_span text)
+{
+	wm_buf_add_byte(out, '"');
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] == '"')
+			wm_buf_add_byte(out, '"');
+		wm_buf_add_byte(out, text.data[i]);
+	}
+	wm_buf_add_byte(out, '"');
+}
+
+/* Copies and looks at once, as most fields are short and need no quotes. */
+static void
+put_csv(struct wm_buf *out, char delimiter, struct wm_span text)
+{
+	bool fits = wm_buf_reserve(out, text.len);
+	char *to = out->data + out->len;
+
+	(void)fits; /* it is unbounded */
+	for (size_t i = 0; i < text.len; i++) {
+		char byte = text.data[i];
+
+		if (byte == delimiter || byte == '"' || byte == '\n' || byte == '\r') {
+			put_quoted(out, text);
+			return;
+		}
+		to[i] = byte;
+	}
+	out->len += text.len;
+}
+
+void
+wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
+	const struct wm_value *value)
+{
+	if (format->format != WM_FORMAT_NDJSON) {
+		char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+
+		if (index > 0)
+			wm_buf_add_byte(out, delimiter);
+		if (value->text.len > 0)
+			put_csv(out, delimiter, value->text);
+		return;
+	}
+	wm_buf_add_byte(out, index == 0 ? '{' : ',');
+	wm_json_put_string(out, name);
+	wm_buf_add_byte(out, ':');
+	if (value->kind == WM_KIND_NULL)
+		wm_buf_add_text(out, "null");
+	else if (value->kind == WM_KIND_TEXT)
+		wm_json_put_string(out, value->text);
+	else
+		wm_buf_add(out, value->text.data, value->text.len);
+}
+
+void
+wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count)
+{
+	if (format->format == WM_FORMAT_NDJSON)
+		wm_buf_add_text(out, fields_count == 0 ? "{}" : "}");
+	else if (fields_count == 1 && (out->len == 0 || out->data[out->len - 1] == '\n'))
+		wm_buf_add_text(out, "\"\""); /* else the row would be an empty line */
+	wm_buf_add_text(out, format->line_end);
+}
+
+void
+wm_json_put_string(struct wm_buf *out, struct wm_span text)
+{
+	static const char escaped[] = "\"\\\b\f\n\r\t";
+	static const char letters[] = "\"\\bfnrt";
+	size_t plain = 0; /* where what is not yet copied begins */
+
+	wm_buf_add_byte(out, '"');
+	for (size_t at = 0; at < text.len;) {
+		unsigned char byte = (unsigned char)text.data[at];
+		size_t len = byte < 0x80 ? 1 : wm_utf8_len(text.data + at, text.len - at);
+
+		if (len > 0 && byte >= 0x20 && byte != '"' && byte != '\\') {
+			at += len;
+			continue;
+		}
+		wm_buf_add(out, text.data + plain, at - plain);
+		const char *found = byte == '\0' ? NULL : strchr(escaped, byte);
+		if (len == 0)
+			wm_buf_add_text(out, "\\ufffd");
+		else if (found != NULL)
+			wm_buf_add(out, (char[]){ '\\', letters[found - escaped] }, 2);
+		else
+			wm_buf_addf(out, "\\u%04x", byte);
+		plain = ++at;
+	}
+	if (plain < text.len)
+		wm_buf_add(out, text.data + plain, text.len - plain);
+	wm_buf_add_byte(out, '"');
+}
+
+static const char *
+skip_digits(const char *at, const char *end)
+{
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at;
+}
+
+bool
+wm_json_is_number(struct wm_span text)
+{
+	const char *at = text.data, *end = text.data + text.len, *begin;
+
+	if (at < end && *at == '-')
+		at++;
+	begin = at;
+	at = skip_digits(at, end);
+	if (at == begin || (*begin == '0' && at - begin > 1))
+		return false;
+	if (at < end && *at == '.') {
+		begin = ++at;
+		at = skip_digits(at, end);
+		if (at == begin)
+			return false;
+	}
+	if (at < end && (*at == 'e' || *at == 'E')) {
+		at++;
+		if (at < end && (*at == '+' || *at == '-'))
+			at++;
+		begin = at;
+		at = skip_digits(at, end);
+		if (at == begin)
+			return false;
+	}
+	return at == end;
+}
+
+struct wm_value
+wm_value_from_csv(struct wm_span text)
+{
+	if (text.len == 0)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	return (struct wm_value){ text, wm_json_is_number(text) ? WM_KIND_NUMBER : WM_KIND_TEXT };
+}

@@ -1,0 +1,65 @@
+/*
+ * writer - buffered, checked output, and computed rows in CSV, TSV or NDJSON.
+ *
+ * Bytes are held until the buffer is full or wm_writer_flush(); every write is
+ * checked, and the first failure is kept: after it nothing more is written and
+ * each call fails with the same message. wm_writer_close() flushes and checks
+ * close() too.
+ */
+#ifndef WM_RECORD_WRITER_H
+#define WM_RECORD_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/record/reader.h"
+#include "lib/record/record.h"
+
+struct wm_writer;
+
+/* fd is taken over and closed with the writer; name is for messages ("standard output") and copied. */
+struct wm_writer *wm_writer_new(int fd, const char *name);
+
+/* Flushes, closes, checks, frees. On failure *err is filled (WM_ERR_IO: "NAME: No space left on device") and the writer is gone all the same. */
+WM_MUST_CHECK bool wm_writer_close(struct wm_writer *writer, struct wm_err *err);
+
+WM_MUST_CHECK bool wm_writer_put(struct wm_writer *writer, struct wm_span bytes, struct wm_err *err);
+WM_MUST_CHECK bool wm_writer_flush(struct wm_writer *writer, struct wm_err *err);
+
+/* Whether bytes wait in the buffer. */
+bool wm_writer_is_pending(const struct wm_writer *writer);
+
+/* Bytes taken since it was opened, those in the buffer included. */
+uint64_t wm_writer_bytes(const struct wm_writer *writer);
+
+/* EPIPE met: the reader has gone away, and the message is not worth printing. */
+bool wm_writer_is_broken_pipe(const struct wm_writer *writer);
+
+/*
+ * How computed rows look. CSV and TSV: fields quoted where needed (delimiter, quote, CR, LF, and a lone empty
+ * field of a one-column row), WM_KIND_NULL is empty. NDJSON: numbers, true, false and JSON as their text, texts escaped
+ * (invalid UTF-8 byte by byte as \ufffd), WM_KIND_NULL as null.
+ */
+struct wm_row_format {
+	enum wm_format format; /* not WM_FORMAT_AUTO */
+	char delimiter;        /* of CSV */
+	const char *line_end;  /* "\n" or "\r\n"; borrowed, static */
+};
+
+/* Append one field to a row that is being built in out (born WM_BUF_UNBOUNDED). index counts from 0. name is for NDJSON. */
+void wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
+	const struct wm_value *value);
+void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count);
+
+/* A JSON string with its quotes, as above. */
+void wm_json_put_string(struct wm_buf *out, struct wm_span text);
+
+/* Whether a text is wholly a JSON number. */
+bool wm_json_is_number(struct wm_span text);
+
+/* A CSV text as a value of an NDJSON row: a JSON number is one, the empty text null, all else a text. */
+struct wm_value wm_value_from_csv(struct wm_span text);
+
+#endif

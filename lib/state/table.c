@@ -1,0 +1,133 @@
+#include "lib/state/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+#define SLOTS_MIN 8
+#define ADDRESS_BITS 48
+#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
+
+void
+wm_table_init(struct wm_table *table, size_t value_bytes)
+{
+	assert(value_bytes % 16 == 0);
+	*table = (struct wm_table){ .value_bytes = value_bytes };
+}
+
+void
+wm_table_release(struct wm_table *table)
+{
+	free(table->slots);
+	wm_arena_release(&table->arena);
+	*table = (struct wm_table){ .value_bytes = table->value_bytes };
+}
+
+static struct wm_entry *
+entry_of(uint64_t slot)
+{
+	return (struct wm_entry *)(uintptr_t)(slot & ADDRESS_MASK);
+}
+
+/* Slot of a key, or the free one where it would go. */
+static size_t
+slot_of(const struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
+{
+	size_t at = hash & table->mask;
+
+	for (;; at = (at + 1) & table->mask) {
+		uint64_t slot = table->slots[at];
+
+		if (slot == 0)
+			return at;
+		if (slot >> ADDRESS_BITS != hash >> ADDRESS_BITS)
+			continue;
+		const struct wm_entry *entry = entry_of(slot);
+		if (entry->tag == tag && wm_span_equal(wm_entry_key(entry), key))
+			return at;
+	}
+}
+
+static void
+grow(struct wm_table *table)
+{
+	size_t old_count = table->slots == NULL ? 0 : table->mask + 1;
+	size_t new_count = old_count == 0 ? SLOTS_MIN : old_count * 2;
+	uint64_t *old = table->slots;
+
+	table->slots = wm_calloc(new_count, sizeof(table->slots[0]));
+	table->mask = new_count - 1;
+	for (size_t i = 0; i < old_count; i++) {
+		if (old[i] == 0)
+			continue;
+		const struct wm_entry *entry = entry_of(old[i]);
+		size_t at = wm_hash(wm_entry_key(entry), entry->tag) & table->mask;
+
+		while (table->slots[at] != 0)
+			at = (at + 1) & table->mask;
+		table->slots[at] = old[i];
+	}
+	free(old);
+}
+
+struct wm_entry *
+wm_table_find(const struct wm_table *table, struct wm_span key, uint8_t tag)
+{
+	if (table->slots == NULL)
+		return NULL;
+	return entry_of(table->slots[slot_of(table, key, tag, wm_hash(key, tag))]);
+}
+
+struct wm_entry *
+wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+{
+	uint64_t hash = wm_hash(key, tag);
+
+	*is_new = false;
+	if (table->slots != NULL) {
+		struct wm_entry *entry = entry_of(table->slots[slot_of(table, key, tag, hash)]);
+
+		if (entry != NULL)
+			return entry;
+	}
+	/* At most three quarters full. */
+	if (table->slots == NULL || (table->count + 1) * 4 > (table->mask + 1) * 3)
+		grow(table);
+	assert(key.len <= UINT32_MAX);
+	size_t value_offset = (offsetof(struct wm_entry, key) + key.len + 15) & ~(size_t)15;
+	struct wm_entry *entry = wm_arena_alloc(&table->arena, value_offset + table->value_bytes);
+
+	entry->key_len = (uint32_t)key.len;
+	entry->tag = tag;
+	entry->mark = 0;
+	if (key.len != 0)
+		memcpy(entry->key, key.data, key.len);
+	assert(((uintptr_t)entry & ~ADDRESS_MASK) == 0);
+	table->slots[slot_of(table, key, tag, hash)] =
+		(uint64_t)(uintptr_t)entry | (hash >> ADDRESS_BITS << ADDRESS_BITS);
+	table->count++;
+	*is_new = true;
+	return entry;
+}
+
+struct wm_entry *
+wm_table_next(const struct wm_table *table, size_t *at)
+{
+	if (table->slots == NULL)
+		return NULL;
+	while (*at <= table->mask) {
+		uint64_t slot = table->slots[(*at)++];
+
+		if (slot != 0)
+			return entry_of(slot);
+	}
+	return NULL;
+}
+
+size_t
+wm_table_bytes(const struct wm_table *table)
+{
+	return table->arena.bytes + (table->slots == NULL ? 0 : (table->mask + 1) * sizeof(table->slots[0]));
+}

@@ -1,0 +1,90 @@
+/*
+ * instant - event times: texts to microseconds since the epoch, and back.
+ *
+ * A time is int64_t microseconds since 1970-01-01T00:00:00Z from parsing to
+ * printing; no double ever holds one. Further digits are cut toward the past.
+ * Years WM_YEAR_MIN to WM_YEAR_MAX. Second 60 is the next second, 24:00:00 the
+ * next day. What does not parse is an error; it never becomes zero.
+ *
+ * Formats: ISO 8601 / RFC 3339 ('T', 't' or a blank; ',' or '.' and 1 to 9
+ * digits; 'Z', 'z', "+05:30", "+0530", "+05"; seconds may be left out; a date alone is midnight), epoch
+ * numbers with a fraction or an exponent (exact too), CLF ("10/Oct/2000:13:55:36 -0700", brackets around
+ * it allowed), RFC 2822, and strptime patterns (English names, %f for a
+ * fraction). A time without zone is read in the parser's zone.
+ *
+ * auto takes a number of at most 11 digits before the point for seconds, 14 for
+ * ms, 17 for us, more for ns. Once it has decided, a number of the size of
+ * another unit fails, as any other family does; zero is zero in every unit.
+ */
+#ifndef WM_TIME_INSTANT_H
+#define WM_TIME_INSTANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/codec.h"
+#include "lib/base/err.h"
+#include "lib/base/span.h"
+#include "lib/time/zone.h"
+
+enum wm_time_family {
+	WM_TIME_AUTO = 0, /* not decided yet: the first value that parses decides, for good */
+	WM_TIME_ISO,
+	WM_TIME_EPOCH_S,
+	WM_TIME_EPOCH_MS,
+	WM_TIME_EPOCH_US,
+	WM_TIME_EPOCH_NS,
+	WM_TIME_CLF,
+	WM_TIME_RFC2822,
+	WM_TIME_PATTERN,
+};
+
+struct wm_instant_parser;
+
+/*
+ * format: "auto", "iso", "s", "ms", "us", "ns", "clf", "rfc2822" or a strptime
+ * pattern (anything with a '%'); else NULL with WM_ERR_USAGE and the list. A pattern without a year is
+ * refused unless reference_us is given (the year nearest to it is taken; a 29 February takes the nearest leap year).
+ * The zone is borrowed and must outlive the parser. reference_us may be NULL.
+ */
+struct wm_instant_parser *wm_instant_parser_new(struct wm_span format, const struct wm_zone *zone,
+	enum wm_repeated_hour repeated, const int64_t *reference_us, struct wm_err *err);
+void wm_instant_parser_free(struct wm_instant_parser *parser);
+
+/*
+ * False on a text that is no time of the format; then *why is a static text
+ * that says so and what to do, for a message ("no time", "month first or day
+ * first? give --time-format", "8 digits could be a date or a number: give --time-format %Y%m%d or s").
+ * Fast where a text shares its minute with the one before.
+ */
+bool wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why);
+
+/* Whether the last text that parsed was a local time in a repeated or skipped hour. */
+enum wm_local_kind wm_instant_parser_local_kind(const struct wm_instant_parser *parser);
+
+/* What auto has decided on, or the format that was asked for. */
+enum wm_time_family wm_instant_parser_family(const struct wm_instant_parser *parser);
+const char *wm_time_family_name(enum wm_time_family family);
+
+/* True for a text that auto would take as a full date with time (no bare number): a first row with one is no header. */
+bool wm_instant_looks_like_time(struct wm_span text);
+
+/* The decided family, for checkpoints. Decoding into a parser of another fixed format fails. */
+void wm_instant_parser_encode(const struct wm_instant_parser *parser, struct wm_buf *out);
+WM_MUST_CHECK bool wm_instant_parser_decode(struct wm_instant_parser *parser, struct wm_get *in);
+
+enum wm_time_unit { WM_UNIT_ISO = 0, WM_UNIT_S, WM_UNIT_MS, WM_UNIT_US, WM_UNIT_NS };
+
+/* Longest text of wm_instant_print(), NUL not counted. */
+#define WM_INSTANT_TEXT_MAX 40
+
+/*
+ * ISO: "2025-11-29T00:00:00Z", with 3 or 6 digits of fraction only where not
+ * zero; in a zone other than UTC with its offset ("+01:00"). Year 0 is 0000, years before are "-0001".
+ * Numbers: seconds with up to 6 digits where not zero, the others whole (ms cut toward the past).
+ * Writes at most WM_INSTANT_TEXT_MAX bytes, no NUL; returns their number.
+ */
+size_t wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone, char *out);
+
+#endif

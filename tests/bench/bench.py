@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Measure the tools beside their peers and print the table of docs/PERFORMANCE.md. Fails on nothing.
+
+    tests/bench/bench.py [--rows N] [--rounds N] [--no-peers]
+
+The data is generated once into build/bench/. All contenders run one after the other in every round, and the figures are
+medians over the rounds: CPU is user and system time of the process, wall and resident size are of the process too.
+DuckDB runs as a Python module in build/bench/venv, with its start; where it cannot be installed it is left out.
+"""
+
+import argparse
+import os
+import pathlib
+import select
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BIN = pathlib.Path(os.environ.get("WM_BIN", ROOT / "build/release")).resolve()
+FOLDER = ROOT / "build/bench"
+SOURCES = pathlib.Path(__file__).resolve().parent
+
+AGGREGATES = "count,sum:latency_ms,avg:latency_ms,max:latency_ms"
+SQL = """COPY (SELECT time_bucket(INTERVAL 1 minute, event_time::TIMESTAMP) AS start, page, count(*), sum(latency_ms),
+avg(latency_ms), max(latency_ms) FROM {reader} GROUP BY ALL ORDER BY ALL) TO '/dev/stdout' (FORMAT csv)"""
+
+
+def window(*arguments):
+    return [str(BIN / "wm-window"), "-t", "event_time", "-w", "10m", "-g", "page", "-a", AGGREGATES, "-q", *arguments]
+
+
+def build():
+    """The generator and the measuring program, when their sources are newer."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in ("gen", "measure"):
+        source, program = SOURCES / f"{name}.c", FOLDER / name
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-o", program, source], check=True)
+
+
+def data(form, rows):
+    path = FOLDER / f"rows-{rows}.{form}"
+    if not path.exists() or path.stat().st_mtime < (FOLDER / "gen").stat().st_mtime:
+        print(f"generating {path.relative_to(ROOT)}", file=sys.stderr)
+        with open(path, "wb") as file:
+            subprocess.run([FOLDER / "gen", "--rows", str(rows), "--format", form], stdout=file, check=True)
+    return str(path)
+
+
+def duckdb_python():
+    """A Python that has duckdb, or None."""
+    venv = FOLDER / "venv"
+    python = str(venv / "bin/python")
+    if not pathlib.Path(python).exists():
+        print(f"installing duckdb into {venv.relative_to(ROOT)}", file=sys.stderr)
+        made = subprocess.run([sys.executable, "-m", "venv", venv], check=False).returncode == 0
+        if not made or subprocess.run([python, "-m", "pip", "-q", "install", "duckdb"], check=False).returncode != 0:
+            shutil.rmtree(venv, ignore_errors=True)
+            return None
+    return python if subprocess.run([python, "-c", "import duckdb"], check=False).returncode == 0 else None
+
+
+class Usage:
+    def __init__(self, text):
+        user, system, self.wall, resident = map(float, text.split())
+        self.cpu = user + system
+        self.resident_mib = resident / 1024
+
+
+def measured(command, stdin=None):
+    """What one run used; its output is thrown away."""
+    result = FOLDER / "usage"
+    subprocess.run([FOLDER / "measure", result, *command], stdin=stdin or subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   check=True)
+    return Usage(result.read_text(encoding="ascii"))
+
+
+def fed_by_cat(path, command):
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+        return measured(command, cat.stdout)
+
+
+def live_ms(count=300):
+    """Milliseconds from writing the row that closes a window to reading the window: median, and 99 of 100."""
+    waits = []
+    command = [str(BIN / "wm-window"), "-t", "ts", "-w", "0s", "--tumbling", "1s", "-q"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        os.write(process.stdin.fileno(), b"ts\n0\n")
+        for i in range(1, count):
+            time.sleep(0.002)
+            start = time.perf_counter()
+            os.write(process.stdin.fileno(), b"%d\n" % i)
+            if not select.select([process.stdout], [], [], 1)[0]:
+                break
+            os.read(process.stdout.fileno(), 65536)
+            waits.append((time.perf_counter() - start) * 1000)
+        process.stdin.close()
+        process.stdout.read()
+    return (statistics.median(waits), sorted(waits)[len(waits) * 99 // 100]) if waits else (float("inf"),) * 2
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-peers", action="store_true")
+    options = parser.parse_args()
+
+    build()
+    csv, ndjson = data("csv", options.rows), data("ndjson", options.rows)
+    (FOLDER / "header.csv").write_text("event_time,page,latency_ms\n", encoding="ascii")
+    python = None if options.no_peers else duckdb_python()
+
+    contenders = {
+        "J1": lambda: measured(window("--tumbling", "1m", csv)),
+        "J1 fed by cat": lambda: fed_by_cat(csv, window("--tumbling", "1m")),
+        "cat | wc -l": lambda: fed_by_cat(csv, ["wc", "-l"]),
+        "J2": lambda: measured(window("--tumbling", "1m", ndjson)),
+        "J5": lambda: measured(window("--sliding", "1h,1m", csv)),
+        "start, header only": lambda: measured(window("--tumbling", "1m", str(FOLDER / "header.csv"))),
+    }
+    if python:
+        for name, reader in (("J1 DuckDB", f"read_csv('{csv}')"), ("J2 DuckDB", f"read_json('{ndjson}')")):
+            program = f"import duckdb; duckdb.sql({SQL.format(reader=reader)!r})"
+            contenders[name] = lambda program=program: measured([python, "-c", program])
+    rounds = {name: [] for name in contenders}
+    for number in range(options.rounds):
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+        for name, contend in contenders.items():
+            rounds[name].append(contend())
+
+    def median(name, what):
+        return statistics.median(getattr(usage, what) for usage in rounds[name])
+
+    def ratio(a, b, what):
+        """Median of the ratios of each round."""
+        return statistics.median(getattr(x, what) / max(getattr(y, what), 1e-9) for x, y in zip(rounds[a], rounds[b]))
+
+    print(f"{options.rows} rows, medians of {options.rounds} rounds, {os.cpu_count()} processors\n")
+    print("| job | CPU ns a row | CPU s | wall s | resident MiB |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name in contenders:
+        cpu, wall = median(name, "cpu"), median(name, "wall")
+        per_row = "" if name.startswith("start") else f"{cpu / options.rows * 1e9:.1f}"
+        print(f"| {name} | {per_row} | {cpu:.3f} | {wall:.4f} | {median(name, 'resident_mib'):.1f} |")
+
+    def line(what, value, target, is_met):
+        print(f"| {what} | {value} | {target} | {'yes' if is_met else 'no'} |")
+
+    print("\n| figure | measured | target | met |")
+    print("| --- | ---: | ---: | --- |")
+    for name, target in (("J1", 60), ("J2", 200)):
+        value = median(name, "cpu") / options.rows * 1e9
+        line(f"{name} CPU ns a row", f"{value:.1f}", f"≤ {target}", value <= target)
+    value = ratio("J5", "J1", "cpu")
+    line("J5 ÷ J1, CPU", f"{value:.2f}", "≤ 1.3", value <= 1.3)
+    value = ratio("J1 fed by cat", "cat | wc -l", "wall")
+    line("J1 fed by cat ÷ cat | wc -l, wall", f"{value:.2f}", "≤ 1.5", value <= 1.5)
+    value = median("J1", "resident_mib")
+    line("J1 resident MiB", f"{value:.1f}", "≤ 16", value <= 16)
+    if python:
+        for a, b, what, target in (("J1 DuckDB", "J1", "cpu", 6), ("J1 DuckDB", "J1", "wall", 3),
+                                   ("J2 DuckDB", "J2", "cpu", 3)):
+            value = ratio(a, b, what)
+            line(f"{a} ÷ {b}, {what}", f"{value:.1f}", f"≥ {target}", value >= target)
+    else:
+        print("| DuckDB | left out | ≥ 6 CPU, ≥ 3 wall | |")
+    value = median("start, header only", "wall") * 1000
+    line("start, header only, ms", f"{value:.2f}", "≤ 3", value <= 3)
+    middle, most = live_ms()
+    line("live: row to its window, ms, median (99 of 100)", f"{middle:.2f} ({most:.2f})", "≤ 1", middle <= 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""interrupt.py SIGNAL INPUT COMMAND...: send a signal to a filter that waits for more input.
+
+The command gets INPUT through a pipe that stays open, and the signal once it has read all of it and blocks. Its outputs
+are those of this program; so is its status, as a shell shows it (128 + N). A command that is still there a second later
+is killed, and the status is 99.
+"""
+
+import fcntl
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+number = signal.Signals[sys.argv[1]]
+with open(sys.argv[2], "rb") as file:
+    rows = file.read()
+with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE) as process:
+    process.stdin.write(rows)
+    process.stdin.flush()
+    unread = 1
+    while unread and process.poll() is None:
+        time.sleep(0.02)
+        unread = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4))[0]
+    time.sleep(0.1)  # from the read to what follows from it
+    process.send_signal(number)
+    try:
+        status = process.wait(1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        sys.exit(99)
+sys.exit(status if status >= 0 else 128 - status)

@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# What every tool must survive: odd, broken and missing inputs and outputs, and signals. Each test loops over cmd/wm-*.c,
+# so a new tool cannot be forgotten: it needs a line in options_of().
+
+setup() {
+	cd "$BATS_TEST_DIRNAME/.." || return 1
+	bin=${WM_BIN:-build/release}
+	dir=$BATS_TEST_TMPDIR
+}
+
+tools() {
+	local file
+	for file in cmd/wm-*.c; do
+		basename "$file" .c
+	done
+}
+
+# The least that a tool needs to work on columns ts and key, in $options; with a delay of 0 s.
+options_of() {
+	case $1 in
+	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
+	*)
+		echo "io.bats knows no options of $1: add them to options_of()"
+		return 1
+		;;
+	esac
+}
+
+# What the tool writes for rows 1,a 2,b and no more, without the line ends.
+answer_of() {
+	case $1 in
+	wm-window) printf '%s\n' 'window_start,window_end,key,count' \
+		'1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,1' ;;
+	esac
+}
+
+# attempt STATUS PATTERN COMMAND...: the command ends with STATUS; its messages are lines of the tool's own, at most three,
+# one of which matches PATTERN ("": there are none). Outputs are left in $dir/out and $dir/err.
+attempt() {
+	local want=$1 pattern=$2 got=0 fault=
+	shift 2
+	"$@" >"$dir/out" 2>"$dir/err" || got=$?
+	if [ "$got" -ne "$want" ]; then
+		fault="exit status $got, expected $want"
+	elif grep -qv "^$tool: " "$dir/err"; then
+		fault="a line on standard error that is not the tool's"
+	elif [ "$(wc -l <"$dir/err")" -gt 3 ]; then
+		fault="more than three lines on standard error"
+	elif [ -z "$pattern" ] && [ -s "$dir/err" ]; then
+		fault="a message where none is due"
+	elif [ -n "$pattern" ] && ! grep -Eq "$pattern" "$dir/err"; then
+		fault="no message that matches '$pattern'"
+	fi
+	if [ -n "$fault" ]; then
+		echo "$*: $fault"
+		echo "standard error:"
+		head -c 2000 "$dir/err"
+		return 1
+	fi
+}
+
+# The last attempt's output is the tool's answer to the rows 1,a and 2,b.
+answered() {
+	answer_of "$tool" >"$dir/answer"
+	diff <(tr -d '\r' <"$dir/out") "$dir/answer"
+}
+
+full_stdout() {
+	"$@" >/dev/full
+}
+
+closed_stdout() {
+	"$@" >&-
+}
+
+@test "empty input: no output, no message" {
+	for tool in $(tools); do
+		options_of "$tool"
+		attempt 0 '' "$bin/$tool" "${options[@]}" </dev/null
+		[ ! -s "$dir/out" ]
+		: >"$dir/empty.csv"
+		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/empty.csv"
+		[ ! -s "$dir/out" ]
+	done
+}
+
+@test "header only: the header of the result" {
+	for tool in $(tools); do
+		options_of "$tool"
+		for header in 'ts,key\n' 'ts,key' 'ts,key\r\n'; do
+			# shellcheck disable=SC2059 # the header is the format
+			printf "$header" >"$dir/in.csv"
+			attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+			[ "$(wc -l <"$dir/out")" -eq 1 ]
+		done
+	done
+}
+
+@test "no final newline, CRLF, a byte order mark: the same answer" {
+	for tool in $(tools); do
+		options_of "$tool"
+		for text in 'ts,key\n1,a\n2,b' 'ts,key\r\n1,a\r\n2,b\r\n' '\xef\xbb\xbfts,key\n1,a\n2,b\n' \
+			'\xef\xbb\xbf"ts","key"\r\n"1","a"\r\n"2","b"' 'ts,key\n\n1,a\n\n2,b\n\n'; do
+			printf '%b' "$text" >"$dir/in.csv"
+			attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+			answered
+		done
+		for text in '{"ts":1,"key":"a"}\n{"ts":2,"key":"b"}' '{"ts":1,"key":"a"}\r\n{"ts":2,"key":"b"}\r\n' \
+			'\xef\xbb\xbf{"ts":1,"key":"a"}\n\n  \n{"ts":2,"key":"b"}\n'; do
+			printf '%b' "$text" >"$dir/in.ndjson"
+			attempt 0 '' "$bin/$tool" "${options[@]}" -o csv "$dir/in.ndjson"
+			answered
+		done
+	done
+}
+
+@test "NUL bytes belong to a CSV field, and are no JSON" {
+	for tool in $(tools); do
+		options_of "$tool"
+		printf 'ts,key\n1,a\0z\n2,a\0z\n' >"$dir/in.csv"
+		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		grep -aqP 'a\x00z' "$dir/out"
+		printf '{"ts":1,"key":"a"}\n{"ts":1,"key":"\0"}\n{"ts":2,"key":"b"}\n\0\n' >"$dir/in.ndjson"
+		attempt 1 "$dir/in.ndjson:2: " "$bin/$tool" "${options[@]}" -o csv "$dir/in.ndjson"
+		answered
+	done
+}
+
+@test "ragged rows are rejected, named and counted" {
+	for tool in $(tools); do
+		options_of "$tool"
+		printf 'ts,key\n1,a\n2\n2,b,c\n2,b\n' >"$dir/in.csv"
+		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		answered
+		grep -Eq '\b2\b.*(reject|ragged)' "$dir/err"
+		attempt 0 '' "$bin/$tool" "${options[@]}" --rejects "$dir/rejects.$tool" -q "$dir/in.csv"
+		[ "$(jq -r .reason "$dir/rejects.$tool" | uniq -c | tr -s ' ')" = ' 2 ragged' ]
+		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" --strict "$dir/in.csv"
+	done
+}
+
+@test "a column name that stands twice matters only where it is used" {
+	for tool in $(tools); do
+		options_of "$tool"
+		printf 'ts,key,x,x\n1,a,,\n2,b,,\n' >"$dir/in.csv"
+		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		printf 'ts,key,ts\n1,a,1\n' >"$dir/in.csv"
+		attempt 2 "'?ts'?" "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		[ ! -s "$dir/out" ]
+	done
+}
+
+@test "a record at the limit passes, one byte more is rejected as too long" {
+	for tool in $(tools); do
+		options_of "$tool"
+		long=$(printf '%01022d' 0)
+		printf 'ts,key\n1,%s\n2,%s\n' "$long" "$long" >"$dir/in.csv"
+		attempt 0 '' "$bin/$tool" "${options[@]}" --record-limit 1K "$dir/in.csv"
+		grep -q "$long" "$dir/out"
+		printf 'ts,key\n1,a\n1,0%s\n2,b\n' "$long" >"$dir/in.csv"
+		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" --record-limit 1K "$dir/in.csv"
+		answered
+		long=$(printf '%01005d' 0)
+		printf '{"ts":1,"key":"%s"}\n' "$long" >"$dir/in.ndjson"
+		[ "$(wc -c <"$dir/in.ndjson")" -eq 1025 ]
+		attempt 0 '' "$bin/$tool" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
+		printf '{"ts":1,"key":"a"}\n{"ts":1,"key":"0%s"}\n{"ts":2,"key":"b"}\n' "$long" >"$dir/in.ndjson"
+		attempt 1 "$dir/in.ndjson:2: " "$bin/$tool" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
+		answered
+	done
+}
+
+@test "a full disk is an error, for little output and for much" {
+	for tool in $(tools); do
+		options_of "$tool"
+		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
+		attempt 3 'No space left on device' full_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		{
+			echo ts,key
+			seq -f '%.0f,a' 0 9 2000000
+		} >"$dir/in.csv"
+		attempt 3 'No space left on device' full_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+	done
+}
+
+@test "closed standard input and output are errors" {
+	for tool in $(tools); do
+		options_of "$tool"
+		attempt 3 'Bad file descriptor' "$bin/$tool" "${options[@]}" <&-
+		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
+		attempt 3 'Bad file descriptor' closed_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+	done
+}
+
+@test "a reader that goes away ends the tool quietly" {
+	for tool in $(tools); do
+		options_of "$tool"
+		status=0
+		{
+			echo ts,key
+			seq -f '%.0f,a' 0 9 20000000
+		} >"$dir/in.csv"
+		{ "$bin/$tool" "${options[@]}" "$dir/in.csv" 2>"$dir/err" || echo $? >"$dir/status"; } | head -n 1 >"$dir/out"
+		[ "$(cat "$dir/status")" -eq 141 ]
+		[ ! -s "$dir/err" ]
+	done
+}
+
+@test "SIGTERM and SIGINT in a read that waits: it dies of the signal and says what was not written" {
+	for tool in $(tools); do
+		options_of "$tool"
+		printf 'ts,key\n1,a\n12,a\n13,b\n' >"$dir/in.csv"
+		for signal in SIGTERM SIGINT; do
+			status=$([ $signal = SIGTERM ] && echo 143 || echo 130)
+			attempt "$status" '\b2\b.*open.*' tests/fault/interrupt.py $signal "$dir/in.csv" "$bin/$tool" "${options[@]}"
+			# What was complete has been written, and nothing of what was open.
+			[ "$(tail -n 1 "$dir/out")" = '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' ]
+		done
+	done
+}
+
+@test "inputs that are missing, a directory, or fail when read" {
+	for tool in $(tools); do
+		options_of "$tool"
+		attempt 3 "$dir/none.csv: .*No such file" "$bin/$tool" "${options[@]}" "$dir/none.csv"
+		attempt 3 "$dir: .*[Ii]s a directory" "$bin/$tool" "${options[@]}" "$dir"
+		attempt 3 'standard input: .*[Ii]s a directory' "$bin/$tool" "${options[@]}" <"$dir"
+		attempt 3 '/proc/self/mem: .*Input/output error' "$bin/$tool" "${options[@]}" /proc/self/mem
+		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
+		attempt 3 "$dir/none.csv: .*No such file" "$bin/$tool" "${options[@]}" "$dir/in.csv" "$dir/none.csv"
+	done
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Hold wm-window to answers recorded from Spark (tests/oracle/spark/README.md).
+
+Each case runs once: its batches are FILEs, one batch each. The rows of every batch, as a multiset, and the watermark
+by which the batch was judged must be Spark's. Names on the command line run those cases alone.
+"""
+
+import collections
+import decimal
+import pathlib
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import harness
+
+CASES = pathlib.Path(__file__).resolve().parent / "spark"
+
+# What differs on purpose. "columns" are left out of the comparison, "unsupported" ones of the run as well; rows whose
+# key is in "keys" are left out; all else of the case is compared and must agree.
+LATER = "an aggregate of later work"
+ORDER = "first and last go by event time and skip nulls; Spark's go by arrival and do not"
+EXCEPTIONS = {
+    "05_approx_append": {"unsupported": {"acd", "p50", "p95", "p0", "p100"}, "why": LATER},
+    "05_approx_update": {"unsupported": {"acd", "p50", "p95"}, "why": LATER},
+    "05_first_last_append": {"columns": {"first", "last"}, "why": ORDER},
+    "05_first_last_update": {"columns": {"first", "last"}, "why": ORDER},
+    "05_aggs_double_append": {"keys": {"c", "e"}, "why": "rows with NaN or an infinity are rejected whole"},
+    "12_restart_tumbling_append": {"why": "run without its restarts, which need checkpoints"},
+}
+
+# Compared less closely than digit by digit, and counted as passed: column -> (greatest relative difference, reason).
+TOLERANCES = {
+    "05_aggs_double_append": {name: (1e-9, "Spark adds doubles, we add decimals exactly") for name in ("sum", "avg")},
+    "05_aggs_decimal_append": {"avg": (3e-6, "Spark's average of decimals has six digits after the point")},
+}
+
+
+class Case:
+    def __init__(self, path):
+        self.name = path.stem
+        self.options = {}
+        self.aggregates = []  # (name, function, column)
+        self.batches = []  # (watermark text or None, input lines, expected lines)
+        for line in path.read_text(encoding="utf-8").splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "<":
+                self.batches[-1][1].append(rest)
+            elif word == ">":
+                self.batches[-1][2].append(rest)
+            elif word == "batch":
+                watermark = rest.split()[2]
+                self.batches.append((None if watermark == "none" else watermark, [], []))
+            elif word == "aggregate":
+                self.aggregates.append(tuple(rest.split()[:3]))
+            elif word:
+                self.options[word] = rest
+        self.columns = [column.split(":")[0] for column in self.options["input"].split()]
+        self.output = self.options["output"].split()
+
+    def command(self, unsupported):
+        options = self.options
+        args = ["wm-window", "-t", "event_time"]
+        if options["threshold"] != "none":
+            args += ["-w", options["threshold"]]
+        if options["window"] == options["slide"]:
+            args += ["--tumbling", options["window"]]
+        else:
+            args += ["--sliding", f"{options['window']},{options['slide']}"]
+        if options["start"] != "0 seconds":
+            args += ["--offset", options["start"]]
+        if "keys" in options:
+            args += ["-g", ",".join(options["keys"].split())]
+        terms = [f"{name}={function}" + ("" if column == "*" else f":{column}")
+                 for name, function, column in self.aggregates if name not in unsupported]
+        args += ["-a", ",".join(terms), "--mode", options["mode"], "--trigger", "file", "--eof", "trigger"]
+        return args + ["--compat", "spark", "--report", "report.ndjson"]
+
+
+def canonical(field):
+    """What a field means: the instant, else the number, else the text."""
+    instant = harness.parse_instant(field)
+    if instant is not None:
+        return ("time", instant)
+    try:
+        number = decimal.Decimal(field)
+    except decimal.InvalidOperation:
+        return ("text", field)
+    # Equal numbers must be equal keys of a Counter: Decimal's NaN is not.
+    return ("text", field) if number.is_nan() else ("number", number)
+
+
+def close(a, b, tolerance):
+    return a[0] == b[0] == "number" and abs(a[1] - b[1]) <= decimal.Decimal(tolerance) * max(abs(a[1]), abs(b[1]))
+
+
+def same_rows(got, want, tolerances):
+    """Equal as multisets; with tolerances, rows are paired in order of the other columns."""
+    if not tolerances:
+        return collections.Counter(got) == collections.Counter(want)
+    exact = lambda row: [field for i, field in enumerate(row) if i not in tolerances]
+    got, want = sorted(got, key=exact), sorted(want, key=exact)
+    return len(got) == len(want) and all(
+        exact(a) == exact(b) and all(a[i] == b[i] or close(a[i], b[i], t) for i, t in tolerances.items())
+        for a, b in zip(got, want))
+
+
+def judge(case, folder):
+    """None if the tool agrees with Spark, else the first difference."""
+    exception = EXCEPTIONS.get(case.name, {})
+    unsupported = exception.get("unsupported", set())
+    skipped = unsupported | exception.get("columns", set())
+    names = []
+    for number, (_, rows, _) in enumerate(case.batches):
+        names.append(f"batch{number:03d}.csv")
+        text = "".join(f"{line}\n" for line in [",".join(case.columns), *rows])
+        (folder / names[-1]).write_text(text, encoding="utf-8")
+    args = case.command(unsupported)
+    result = harness.run([*args, *names], cwd=folder)
+    if result.returncode not in (0, 1):
+        return f"exit status {result.returncode} of {' '.join(args)}\n{result.stderr.decode(errors='replace')}"
+    if not (folder / "report.ndjson").exists():
+        return f"no report\n{result.stderr.decode(errors='replace')}"
+
+    progress, report = harness.read_report(folder / "report.ndjson")
+    fault = harness.ledger_fault(report)
+    if fault:
+        return fault
+    if (result.returncode == 1) != (report["rows_rejected"] > 0):
+        return f"exit status {result.returncode} with {report['rows_rejected']} rows rejected"
+    lines = result.stdout.decode().splitlines()
+    header = [name for name in case.output if name not in unsupported]
+    if not lines or lines[0].split(",") != header:
+        return f"header {lines[:1]}, not {header}"
+    rows = iter(lines[1:])
+    by_batch = {}
+    for entry in progress:
+        here = [next(rows, None) for _ in range(entry["sink"]["numOutputRows"])]
+        if None in here:
+            return "the progress objects count more rows than were written"
+        by_batch[entry["batchId"]] = (entry["eventTime"].get("watermark"), here)
+    left = list(rows)
+    if left:
+        return "rows of no batch: " + " | ".join(left)
+    if sorted(by_batch) != list(range(len(case.batches))):
+        return f"progress of batches {sorted(by_batch)}, expected 0 to {len(case.batches) - 1}"
+
+    def meaning(line, columns):
+        fields = dict(zip(columns, line.split(",")))
+        if fields.get("key") in exception.get("keys", ()):
+            return None
+        return tuple(canonical(fields[name]) for name in case.output if name not in skipped)
+
+    kept = [name for name in case.output if name not in skipped]
+    tolerances = {kept.index(name): limit for name, (limit, _) in TOLERANCES.get(case.name, {}).items()}
+    for number, (watermark, _, expected) in enumerate(case.batches):
+        got_watermark, got = by_batch[number]
+        got_rows = [row for row in (meaning(line, header) for line in got) if row]
+        want_rows = [row for row in (meaning(line, case.output) for line in expected) if row]
+        if not same_rows(got_rows, want_rows, tolerances):
+            return f"batch {number}: Spark's rows\n" + "\n".join(expected) + "\nours\n" + "\n".join(got)
+        instants = [text and harness.parse_instant(text) for text in (watermark, got_watermark)]
+        if instants[0] != instants[1]:
+            return f"batch {number}: judged by watermark {got_watermark}, Spark's is {watermark}"
+    return None
+
+
+def main():
+    tap = harness.Tap()
+    wanted = sys.argv[1:]
+    excepted = []
+    passed = 0
+    for path in sorted(CASES.glob("*.case")):
+        if wanted and path.stem not in wanted:
+            continue
+        case = Case(path)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                fault = judge(case, pathlib.Path(folder))
+            except (OSError, ValueError, KeyError) as error:
+                fault = f"{type(error).__name__}: {error}"
+        name = f"spark {case.name}"
+        if case.name in EXCEPTIONS:
+            exception = EXCEPTIONS[case.name]
+            parts = sorted(exception.get("unsupported", set()) | exception.get("columns", set()))
+            parts += [f"key {key}" for key in sorted(exception.get("keys", ()))]
+            excepted.append((case.name, ", ".join(parts) or "-", exception["why"]))
+            name += " (excepted in part)"
+        if tap.ok(fault is None, name, fault) and case.name not in EXCEPTIONS:
+            passed += 1
+    print("# exceptions: case, what is left out, why; all else of the case was compared")
+    for row in excepted:
+        print("#   " + " | ".join(row))
+    print("# compared to a tolerance, passed")
+    for name, columns in TOLERANCES.items():
+        for column, (limit, why) in columns.items():
+            print(f"#   {name} | {column} within {limit} | {why}")
+    print(f"# spark window: {passed} passed, {len(excepted)} excepted")
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
