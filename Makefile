@@ -15,6 +15,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CPPFLAGS += -I. -D_GNU_SOURCE
 OPT_release := -O2 -g -flto=auto
 OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 OPT := $(OPT_$(VARIANT))
 CFLAGS_ALL := -std=c17 $(WARNINGS) $(OPT) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 -Wall -Wextra -Wshadow -Werror -fno-exceptions -fno-rtti $(OPT) $(CXXFLAGS)
@@ -27,7 +28,7 @@ TOOLS := wm-window
 CMD := cli stream outputs report
 
 LIB := \
-	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/shown \
+	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
 	record/csv record/header record/reader record/record record/scan record/writer \
 	event/trigger event/watermark event/window \
@@ -37,7 +38,7 @@ LIB := \
 LIB_CXX := record/ndjson
 
 UNIT := \
-	arena buf codec decimal err hash list shown \
+	arena buf codec decimal err hash list near shown \
 	civil duration instant zone \
 	csv header ndjson reader record scan writer \
 	trigger watermark window \
@@ -45,12 +46,16 @@ UNIT := \
 	ordered table \
 	windowing
 
+FUZZ := records
+
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)
 TOOL_BINARIES := $(TOOLS:%=$B/%)
 UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
+FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
+SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit check check-asan fuzz bench golden format lint install uninstall clean
+.PHONY: all unit tests check check-asan fuzz bench format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -78,6 +83,53 @@ $B/unit/test_%: $B/tests/unit/test_%.o $(LIB_OBJECTS)
 	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 unit: $(UNIT_BINARIES)
+
+# Corpora, read by the fuzz targets under the usual compiler; and the library that makes reads short.
+$B/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD  $@")
+	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$B/tests/fault/short_reads.so: tests/fault/short_reads.c
+	@mkdir -p $(@D)
+	$Q$(CC) $(CPPFLAGS) -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $<
+
+tests: all unit $(FUZZ_BINARIES) $B/tests/fault/short_reads.so
+
+check: tests
+	WM_BIN=$B tests/run
+
+check-asan:
+	$(MAKE) VARIANT=asan check
+
+# For ever, until ^C: `make fuzz TARGET=records`.
+TARGET ?= records
+fuzz:
+	@mkdir -p build/fuzz/corpus-$(TARGET)
+	$(MAKE) VARIANT=fuzz CC=clang CXX=clang++ build/fuzz/libfuzzer_$(TARGET)
+	build/fuzz/libfuzzer_$(TARGET) build/fuzz/corpus-$(TARGET) tests/fuzz/corpus/$(TARGET)
+
+build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(LIB_OBJECTS)
+	$(CXX) $(OPT) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
+
+bench: all
+	WM_BIN=$B tests/bench/bench.py
+
+format:
+	clang-format -i $(SOURCES)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install $(TOOL_BINARIES) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(TOOLS:%=man/%.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	for tool in $(TOOLS); do \
+		install -m 644 completions/wm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$tool; done
+
+uninstall:
+	for tool in $(TOOLS); do rm -f $(DESTDIR)$(PREFIX)/bin/$$tool \
+		$(DESTDIR)$(PREFIX)/share/man/man1/$$tool.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$tool; done
 
 clean:
 	rm -rf build

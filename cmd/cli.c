@@ -10,6 +10,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
+#include "lib/base/near.h"
 #include "lib/base/shown.h"
 #include "lib/record/writer.h"
 
@@ -221,63 +222,10 @@ index_of(const char *words, struct wm_span word)
 	return -1;
 }
 
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Bytes to insert, drop, replace or swap with a neighbour to make b of a; both at most WORD_MAX long. */
-static size_t
-edits_between(struct wm_span a, struct wm_span b)
-{
-	size_t rows[3][WORD_MAX + 1]; /* of the table of prefixes: a's first i bytes against b's first j */
-
-	for (size_t j = 0; j <= b.len; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= a.len; i++) {
-		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b.len; j++) {
-			row[j] =
-				least(least(row[j - 1], above[j]) + 1, above[j - 1] + (a.data[i - 1] != b.data[j - 1]));
-			if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
-				row[j] = least(row[j], above2[j - 2] + 1);
-		}
-	}
-	return rows[a.len % 3][b.len];
-}
-
-/* Keeps the nearest to word of what it is shown. More than an edit, and one for each four bytes, is not near. */
-struct nearest {
-	struct wm_span word;
-	struct wm_span best; /* data NULL: none */
-	size_t best_edits;
-};
-
-static struct nearest
-nearest_to(struct wm_span word)
-{
-	return (struct nearest){ .word = word, .best_edits = word.len / 4 + 2 };
-}
-
-static void
-nearest_try(struct nearest *nearest, struct wm_span candidate)
-{
-	if (nearest->word.len > WORD_MAX || candidate.len > WORD_MAX)
-		return;
-	size_t edits = edits_between(nearest->word, candidate);
-	if (edits < nearest->best_edits && edits < candidate.len && edits < nearest->word.len) {
-		nearest->best = candidate;
-		nearest->best_edits = edits;
-	}
-}
-
 static _Noreturn void
 refuse_choice(const char *option, struct wm_span word, const char *choices)
 {
-	struct nearest nearest = nearest_to(word);
+	struct wm_near near = wm_near_to(word);
 	struct wm_span rest = wm_span_of(choices), choice;
 	char list[256] = "";
 	size_t len = 0;
@@ -288,19 +236,19 @@ refuse_choice(const char *option, struct wm_span word, const char *choices)
 
 		len += (size_t)added;
 		assert(len < sizeof(list));
-		nearest_try(&nearest, choice);
+		wm_near_try(&near, choice);
 	}
-	if (nearest.best.data == NULL)
+	if (near.best.data == NULL)
 		cli_misuse("%s: no '%s': %s", option, shown_span(word).text, list);
-	cli_misuse("%s: no '%s': %s: did you mean %.*s?", option, shown_span(word).text, list, (int)nearest.best.len,
-		nearest.best.data);
+	cli_misuse("%s: no '%s': %s: did you mean %.*s?", option, shown_span(word).text, list, (int)near.best.len,
+		near.best.data);
 }
 
 /* A long option that the table does not have: a word of another tool, an abbreviation, or misspelt. */
 static _Noreturn void
 refuse_name(const struct cli_tool *tool, struct wm_span name)
 {
-	struct nearest nearest = nearest_to(name);
+	struct wm_near near = wm_near_to(name);
 	const struct cli_option *begun[2] = { NULL, NULL }; /* the first and the last that begin with name */
 
 	for (size_t row = 0; row < sizeof(foreign_words) / sizeof(foreign_words[0]); row++)
@@ -310,14 +258,14 @@ refuse_name(const struct cli_tool *tool, struct wm_span name)
 	for (const struct cli_option *option = tool->options; option->name != NULL; option++) {
 		if (is_heading(option))
 			continue;
-		nearest_try(&nearest, wm_span_of(option->name));
+		wm_near_try(&near, wm_span_of(option->name));
 		if (name.len != 0 && strncmp(option->name, name.data, name.len) == 0)
 			begun[begun[0] != NULL] = option;
 	}
 	/* a word that lacks its last byte is misspelt, not an abbreviation */
-	if (nearest.best_edits == 1 || (nearest.best.data != NULL && begun[0] == NULL))
-		cli_misuse("no option --%s: did you mean --%.*s?", shown_span(name).text, (int)nearest.best.len,
-			nearest.best.data);
+	if (near.best_edits == 1 || (near.best.data != NULL && begun[0] == NULL))
+		cli_misuse("no option --%s: did you mean --%.*s?", shown_span(name).text, (int)near.best.len,
+			near.best.data);
 	if (begun[1] != NULL)
 		cli_misuse("--%s: write --%s or --%s in full", shown_span(name).text, begun[0]->name, begun[1]->name);
 	if (begun[0] != NULL)

@@ -195,21 +195,25 @@ put_late_header(struct outputs *outputs, const struct wm_reader *reader)
 }
 
 void
-outputs_start(struct outputs *outputs, const struct wm_reader *reader)
+outputs_start(struct outputs *outputs)
 {
-	enum wm_format of_stream = wm_reader_format(reader);
-
-	outputs->row_format = (struct wm_row_format){
-		.format = result_format(outputs->common->output_format, of_stream),
-		.line_end = wm_reader_line_end(reader),
-	};
-	outputs->row_format.delimiter = outputs->row_format.format == WM_FORMAT_TSV ? '\t'
-		: of_stream == WM_FORMAT_CSV && outputs->row_format.format == WM_FORMAT_CSV
-		? wm_reader_delimiter(reader)
-		: ',';
 	start_side(outputs->common, &outputs->late);
 	start_side(outputs->common, &outputs->rejects);
 	start_side(outputs->common, &outputs->report);
+}
+
+void
+outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
+{
+	enum wm_format of_stream = wm_reader_format(reader);
+	enum wm_format format = result_format(outputs->common->output_format, of_stream);
+	char delimiter = ',';
+
+	if (format == WM_FORMAT_TSV)
+		delimiter = '\t';
+	else if (format == WM_FORMAT_CSV && of_stream == WM_FORMAT_CSV)
+		delimiter = wm_reader_delimiter(reader);
+	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
 	if (outputs->late.writer != NULL)
 		put_late_header(outputs, reader);
 }

@@ -25,8 +25,12 @@ void outputs_guard_descriptors(void);
 /* Checks the names of the side files; exits 2 for one that is in the way. */
 struct outputs *outputs_open(const struct cli_common *common);
 
-/* The stream's layout is known, or it ended without any: creates the side files and fixes how results look. Once. */
-void outputs_start(struct outputs *outputs, const struct wm_reader *reader);
+/* Creates the side files. Once, when nothing stands against the run any more. */
+void outputs_start(struct outputs *outputs);
+
+/* Fixes how results look by the layout of the stream, and writes the header of late rows. Once: when the layout is known, or at
+   the end. After outputs_start(). */
+void outputs_settle(struct outputs *outputs, const struct wm_reader *reader);
 
 /* Whether results have a form at all: not where nothing told it (an input without a byte). */
 bool outputs_has_format(const struct outputs *outputs);

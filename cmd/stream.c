@@ -61,6 +61,7 @@ struct stream {
 	size_t file_next;
 	bool is_input_open;
 	bool is_started;      /* the outputs are */
+	bool is_settled;      /* so is their form */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
 	bool is_strict_stop;
 
@@ -360,12 +361,17 @@ wait_for_input(struct stream *s)
 	return stop_signal == 0;
 }
 
+/* Something will be written: creates the side files, and settles how results look as soon as an input has told it. */
 static void
 start_outputs(struct stream *s)
 {
 	if (!s->is_started)
-		outputs_start(s->outputs, s->reader);
+		outputs_start(s->outputs);
 	s->is_started = true;
+	if (!s->is_settled && wm_reader_format(s->reader) != WM_FORMAT_AUTO) {
+		outputs_settle(s->outputs, s->reader);
+		s->is_settled = true;
+	}
 }
 
 /* Opens the next input; false when there is none left. */
@@ -496,6 +502,9 @@ begin_end(struct stream *s)
 	bool is_flushed = s->common->eof == CLI_EOF_FLUSH || s->common->eof == CLI_EOF_DEFAULT;
 
 	start_outputs(s);
+	if (!s->is_settled)
+		outputs_settle(s->outputs, s->reader);
+	s->is_settled = true;
 	s->phase = stop_signal == 0 && is_flushed ? PHASE_FLUSH : PHASE_END;
 }
 
@@ -548,6 +557,7 @@ read_on(struct stream *s)
 		count_rejected(s, &reject, NULL);
 		return false;
 	case WM_READ_END:
+		start_outputs(s);
 		s->is_input_open = false;
 		return ends_batch(s, false);
 	case WM_READ_MORE:

@@ -9,7 +9,7 @@ load /usr/lib/bats/bats-assert/load
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/.." || return 1
-	build=$(cd "${WM_BUILD:-build/release}" && pwd)
+	build=$(cd "${WM_BIN:-build/release}" && pwd)
 	wm=$build/wm-window
 	out=$BATS_TEST_TMPDIR/out
 	err=$BATS_TEST_TMPDIR/err

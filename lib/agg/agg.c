@@ -9,6 +9,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
+#include "lib/base/near.h"
 
 #define MICROSECONDS_PER_SECOND 1000000
 #define CELL_ALIGNMENT ((size_t)16)
@@ -278,65 +279,6 @@ static const struct {
 
 /* ---- parsing the list ---- */
 
-#define WORD_BYTES_MAX ((size_t)16)
-#define DISTANCE_MAX 2
-
-static char
-lower(char letter)
-{
-	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
-}
-
-/* Letters to change, drop or insert, or neighbours to swap, between a word and a name, whatever their case. */
-static size_t
-distance(struct wm_span word, const char *name)
-{
-	size_t rows[3][WORD_BYTES_MAX + 1];
-	size_t len = strlen(name);
-
-	if (word.len > WORD_BYTES_MAX || len > WORD_BYTES_MAX)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= len; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= word.len; i++) {
-		size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-		char letter = lower(word.data[i - 1]);
-
-		now[0] = i;
-		for (size_t j = 1; j <= len; j++) {
-			size_t least = before[j - 1] + (letter != name[j - 1]);
-
-			if (before[j] + 1 < least)
-				least = before[j] + 1;
-			if (now[j - 1] + 1 < least)
-				least = now[j - 1] + 1;
-			if (i > 1 && j > 1 && letter == name[j - 2] && lower(word.data[i - 2]) == name[j - 1] &&
-				earlier[j - 2] + 1 < least)
-				least = earlier[j - 2] + 1;
-			now[j] = least;
-		}
-	}
-	return rows[word.len % 3][len];
-}
-
-/* NULL if no name is near. */
-static const char *
-nearest_name(struct wm_span word)
-{
-	const char *nearest = NULL;
-	size_t least = DISTANCE_MAX + 1;
-
-	for (size_t i = 0; i < FUNCTIONS_COUNT; i++) {
-		size_t letters = distance(word, functions[i].name);
-
-		if (letters < least && letters < strlen(functions[i].name) && letters < word.len) {
-			least = letters;
-			nearest = functions[i].name;
-		}
-	}
-	return nearest;
-}
-
 /* A piece of the command line as a message shows it. */
 static int
 shown(struct wm_span text)
@@ -347,20 +289,21 @@ shown(struct wm_span text)
 static bool
 fail_unknown(struct wm_span word, struct wm_err *err)
 {
+	struct wm_near near = wm_near_to(word);
 	struct wm_buf list;
-	const char *nearest;
 
 	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
 		if (wm_span_is(word, synonyms[i].word))
 			return wm_err_set(
 				err, WM_ERR_USAGE, "no aggregate '%s': say %s", synonyms[i].word, synonyms[i].name);
 	wm_buf_init(&list, WM_BUF_UNBOUNDED);
-	for (size_t i = 0; i < FUNCTIONS_COUNT; i++)
+	for (size_t i = 0; i < FUNCTIONS_COUNT; i++) {
+		wm_near_try(&near, wm_span_of(functions[i].name));
 		wm_buf_addf(&list, "%s%s", i == 0 ? "" : ", ", functions[i].name);
-	nearest = nearest_name(word);
-	wm_err_set(err, WM_ERR_USAGE, "no aggregate '%.*s'; %s%s%sthere are: %.*s", shown(word), word.data,
-		nearest == NULL ? "" : "did you mean ", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "? ",
-		(int)list.len, list.data);
+	}
+	wm_err_set(err, WM_ERR_USAGE, "no aggregate '%.*s'; %s%.*s%sthere are: %.*s", shown(word), word.data,
+		near.best.data == NULL ? "" : "did you mean ", (int)near.best.len, near.best.data,
+		near.best.data == NULL ? "" : "? ", (int)list.len, list.data);
 	wm_buf_release(&list);
 	return false;
 }

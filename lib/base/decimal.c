@@ -877,9 +877,9 @@ shortest_of_any(double value, struct shortest *shortest)
  * The same for doubles from 0.001 to 2^52 that are no integers, which is what
  * averages are, in 128-bit integers and many times as fast. value is
  * mantissa / 2^shift; a text is decimal / 10^places, and reads back as value if
- * the two are no further apart than half the distance of doubles, which is
- * 1 / 2^shift (ties go to the even mantissa). The powers of two among them,
- * 0.5 to 1 / 2^9, are exact in 15 digits.
+ * the two are less than half the distance of doubles apart, which is
+ * 1 / 2^shift (17 digits are too few to stand half way between two of them).
+ * The powers of two, 0.5 to 1 / 2^9, are exact in 15 digits.
  */
 static void
 shortest_of_middle(double value, struct shortest *shortest)
@@ -906,7 +906,7 @@ shortest_of_middle(double value, struct shortest *shortest)
 		bool is_up = below > half || (below == half && (decimal & 1) != 0);
 		uint128 distance = is_up ? 2 * half - below : below;
 		decimal += is_up;
-		if (2 * distance < one || (2 * distance == one && (mantissa & 1) == 0))
+		if (2 * distance < one)
 			break;
 	}
 	char *end = shortest->digits + sizeof(shortest->digits), *start = digits_before(end, decimal);

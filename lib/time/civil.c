@@ -35,7 +35,8 @@ wm_civil_days(int64_t year, int month, int day)
 	uint64_t centuries = past / 100;
 	uint64_t leap_days = past / 4 - centuries + centuries / 4;
 
-	return (int64_t)(past * 365 + leap_days) - CYCLES_ADDED * DAYS_IN_400_YEARS + month_start(month - 1, is_leap(year)) + day - 1 - DAYS_TO_1970;
+	return (int64_t)(past * 365 + leap_days) - CYCLES_ADDED * DAYS_IN_400_YEARS +
+		month_start(month - 1, is_leap(year)) + day - 1 - DAYS_TO_1970;
 }
 
 struct wm_civil

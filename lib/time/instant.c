@@ -629,8 +629,11 @@ parse_whole_epoch(const struct wm_instant_parser *parser, struct wm_span text, i
 		us = (int64_t)value;
 		break;
 	}
-	*time_us = is_negative ? -us : us;
-	return *time_us >= TIME_US_MIN;
+	us = is_negative ? -us : us;
+	if (us < TIME_US_MIN)
+		return false;
+	*time_us = us;
+	return true;
 }
 
 static bool
@@ -1334,7 +1337,7 @@ put_iso(char *at, int64_t time_us, const struct wm_zone *zone)
 	int64_t offset_us = wm_zone_offset_us(zone, time_us);
 	int64_t local_us = wm_time_add(time_us, offset_us);
 	int64_t days = wm_floor_div(local_us, WM_US_PER_DAY);
-	int64_t in_day = local_us - days * WM_US_PER_DAY;
+	int64_t in_day = wm_floor_mod(local_us, WM_US_PER_DAY);
 	struct wm_civil date = wm_civil_from_days(days);
 	int64_t seconds = in_day / WM_US_PER_SECOND;
 	int64_t fraction = in_day % WM_US_PER_SECOND;

@@ -8,6 +8,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
+#include "lib/base/near.h"
 #include "lib/time/civil.h"
 #include "lib/time/duration.h"
 
@@ -46,7 +47,7 @@ struct wm_zone {
 	 * A rule for all later years is laid out in periods for 400 years; times from
 	 * cycle_from_us on are moved back by whole cycles into [cycle_base_us, + CYCLE_US).
 	 */
-	int64_t cycle_from_us; /* INT64_MAX: no such rule; INT64_MIN: no other periods than the rule's */
+	int64_t cycle_from_us; /* INT64_MAX: no such rule */
 	int64_t cycle_base_us; /* never negative */
 };
 
@@ -79,12 +80,6 @@ static bool
 is_letter(char c)
 {
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static char
-lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
 /* Looking up ---------------------------------------------------------------- */
@@ -447,7 +442,8 @@ add_rule_periods(struct wm_zone *zone, struct wm_buf *periods, const struct rule
 	}
 	wm_buf_release(&added);
 	zone->cycle_base_us = wm_civil_days(base_year, 1, 1) * WM_US_PER_DAY;
-	zone->cycle_from_us = is_alone ? INT64_MIN : zone->cycle_base_us;
+	/* A rule alone holds for earlier times too, as far as a cycle can be subtracted. */
+	zone->cycle_from_us = is_alone ? INT64_MIN + CYCLE_US : zone->cycle_base_us;
 }
 
 /* Takes over the memory of the buffer. */
@@ -534,33 +530,6 @@ read_file(const char *path, struct wm_buf *content)
 	return ok;
 }
 
-/* Edits that lead from one name to the other, letter case aside. */
-static size_t
-edit_distance(struct wm_span a, struct wm_span b)
-{
-	size_t row[ZONE_NAME_BYTES_MAX + 1];
-
-	assert(b.len <= ZONE_NAME_BYTES_MAX);
-	for (size_t j = 0; j <= b.len; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a.len; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b.len; j++) {
-			size_t best = diagonal + (lower(a.data[i - 1]) != lower(b.data[j - 1]));
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[b.len];
-}
-
 /* The part behind the last slash: what people take for the name. */
 static struct wm_span
 city_of(struct wm_span name)
@@ -593,8 +562,7 @@ nth_word(struct wm_span line, int n)
 static bool
 find_nearest(struct wm_span list, bool is_zi, struct wm_span name, char nearest[ZONE_NAME_BYTES_MAX + 1])
 {
-	size_t distance_best = name.len / 5 + 1; /* short names are near to everything */
-	bool is_found = false;
+	struct wm_near near = wm_near_to(name);
 
 	while (list.len != 0) {
 		const char *newline = memchr(list.data, '\n', list.len);
@@ -608,18 +576,16 @@ find_nearest(struct wm_span list, bool is_zi, struct wm_span name, char nearest[
 		struct wm_span known = nth_word(line, is_zi && line.data[0] == 'Z' ? 1 : 2);
 		if (known.len == 0 || known.len > ZONE_NAME_BYTES_MAX)
 			continue;
-		size_t distance = edit_distance(name, known);
-		size_t distance_city = edit_distance(name, city_of(known));
-		if (distance_city < distance)
-			distance = distance_city;
-		if (distance < distance_best) {
-			distance_best = distance;
+		size_t edits = near.best_edits;
+		wm_near_try(&near, known);
+		wm_near_try(&near, city_of(known));
+		if (near.best_edits < edits) {
 			memcpy(nearest, known.data, known.len);
 			nearest[known.len] = '\0';
-			is_found = true;
 		}
 	}
-	return is_found;
+	/* Short names are near to everything. */
+	return near.best.data != NULL && near.best_edits <= name.len / 5;
 }
 
 static void

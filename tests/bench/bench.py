@@ -117,7 +117,7 @@ def main():
     contenders = {
         "J1": lambda: measured(window("--tumbling", "1m", csv)),
         "J1 fed by cat": lambda: fed_by_cat(csv, window("--tumbling", "1m")),
-        "cat | wc -l": lambda: fed_by_cat(csv, ["wc", "-l"]),
+        "wc -l fed by cat": lambda: fed_by_cat(csv, ["wc", "-l"]),
         "J2": lambda: measured(window("--tumbling", "1m", ndjson)),
         "J5": lambda: measured(window("--sliding", "1h,1m", csv)),
         "start, header only": lambda: measured(window("--tumbling", "1m", str(FOLDER / "header.csv"))),
@@ -157,8 +157,8 @@ def main():
         line(f"{name} CPU ns a row", f"{value:.1f}", f"≤ {target}", value <= target)
     value = ratio("J5", "J1", "cpu")
     line("J5 ÷ J1, CPU", f"{value:.2f}", "≤ 1.3", value <= 1.3)
-    value = ratio("J1 fed by cat", "cat | wc -l", "wall")
-    line("J1 fed by cat ÷ cat | wc -l, wall", f"{value:.2f}", "≤ 1.5", value <= 1.5)
+    value = ratio("J1 fed by cat", "wc -l fed by cat", "wall")
+    line("J1 ÷ wc -l, both fed by cat, wall", f"{value:.2f}", "≤ 1.5", value <= 1.5)
     value = median("J1", "resident_mib")
     line("J1 resident MiB", f"{value:.1f}", "≤ 16", value <= 16)
     if python:

@@ -19,7 +19,8 @@ A case is one text file, lines of which begin with a word:
     shows                    content lines that appear on standard output before anything more is fed
 
 A content line is |TEXT, or \\TEXT for what has escapes (\\r \\n \\x00) and whose line end, if any, is one of them.
-Every run of a tool also gets --report, and its ledger must close. Names on the command line run those cases alone.
+$WM_DATA is the folder tests/data. Every run of a tool also gets --report, and its ledger must close. Names on the
+command line run those cases alone.
 """
 
 import dataclasses
@@ -222,7 +223,8 @@ def run_case(tap, case):
             reports.mkdir()
             for name, content in case.files.items():
                 (folder / name).write_bytes(content)
-            env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "WM_REPORTS": str(reports)}
+            env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "WM_REPORTS": str(reports),
+                   "WM_DATA": str(harness.ROOT / "tests/data")}
             outcome = execute(run, folder, env)
             faults = list(faults_of(run, folder, reports, outcome))
             if faults:

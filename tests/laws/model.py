@@ -128,7 +128,9 @@ def answer(query, batches):
         nonlocal watermark
         if query.delay_us is None or highest is None:
             return []
-        reached = (highest - query.delay_us) // 1000 * 1000
+        # Spark keeps the delay in milliseconds too.
+        delay_us = query.delay_us // 1000 * 1000 if query.is_spark else query.delay_us
+        reached = (highest - delay_us) // 1000 * 1000
         if watermark is None or reached > watermark:
             watermark = reached
         if query.mode == "complete":

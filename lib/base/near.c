@@ -1,0 +1,58 @@
+#include "lib/base/near.h"
+
+/* Longer words are not compared: nobody misspells them, they are data. */
+#define WORD_MAX 64
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static char
+lower(char letter)
+{
+	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+/* Edits that make b of a, whatever the case of letters; both at most WORD_MAX long. */
+static size_t
+edits_between(struct wm_span a, struct wm_span b)
+{
+	size_t rows[3][WORD_MAX + 1]; /* of the table of prefixes: a's first i bytes against b's first j */
+
+	for (size_t j = 0; j <= b.len; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= a.len; i++) {
+		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b.len; j++) {
+			char letter = lower(a.data[i - 1]), other = lower(b.data[j - 1]);
+			size_t replaced = above[j - 1] + (letter != other);
+
+			row[j] = least(least(row[j - 1], above[j]) + 1, replaced);
+			if (i > 1 && j > 1 && letter == lower(b.data[j - 2]) && lower(a.data[i - 2]) == other)
+				row[j] = least(row[j], above2[j - 2] + 1);
+		}
+	}
+	return rows[a.len % 3][b.len];
+}
+
+struct wm_near
+wm_near_to(struct wm_span word)
+{
+	return (struct wm_near){ .word = word, .best_edits = word.len / 4 + 2 };
+}
+
+void
+wm_near_try(struct wm_near *near, struct wm_span candidate)
+{
+	if (near->word.len > WORD_MAX || candidate.len > WORD_MAX)
+		return;
+	size_t edits = edits_between(near->word, candidate);
+	if (edits < near->best_edits && edits < candidate.len && edits < near->word.len) {
+		near->best = candidate;
+		near->best_edits = edits;
+	}
+}
