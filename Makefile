@@ -38,7 +38,7 @@ LIB := \
 LIB_CXX := record/ndjson
 
 UNIT := \
-	arena buf codec decimal err hash list near shown \
+	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
 	csv header ndjson reader record scan writer \
 	trigger watermark window \

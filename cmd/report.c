@@ -103,7 +103,7 @@ report_progress(const struct report *report, const struct report_state *state, i
 {
 	wm_buf_addf(out, "{\"type\":\"progress\",\"batchId\":%" PRIu64 ",", report->batch_id);
 	add_time(out, "timestamp", now_us, true);
-	wm_buf_addf(out, ",\"numInputRows\":%" PRIu64 ",", report->batch_rows);
+	wm_buf_addf(out, ",\"numInputRows\":%" PRIu64 ",", report->rows_in - report->batch_rows_in_before);
 	add_event_time(out, &report->batch_times, report->batch_watermark_us);
 	add_state(out, report, state, report->windows_missed - report->batch_windows_missed_before);
 	wm_buf_addf(
@@ -125,7 +125,7 @@ report_next_batch(struct report *report, int64_t watermark_us)
 		all->sum_us += batch->sum_us;
 	}
 	report->batch_id++;
-	report->batch_rows = 0;
+	report->batch_rows_in_before = report->rows_in;
 	report->batch_rows_out_before = report->rows_out;
 	report->batch_windows_missed_before = report->windows_missed;
 	report->batch_watermark_us = watermark_us;

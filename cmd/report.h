@@ -67,7 +67,7 @@ struct report {
 
 	/* The batch that is open, counted from 0. */
 	uint64_t batch_id;
-	uint64_t batch_rows;
+	uint64_t batch_rows_in_before;
 	uint64_t batch_rows_out_before;
 	uint64_t batch_windows_missed_before;
 	int64_t batch_watermark_us; /* in force in it */

@@ -31,8 +31,8 @@ struct wanted {
 
 enum phase {
 	PHASE_READ,    /* the next record is to be read */
-	PHASE_ADMIT,   /* one was read and waits for the batch before it to end */
-	PHASE_DELIVER, /* one was read, admitted and waits for what is due before it */
+	PHASE_TAKE_IN, /* one was read and waits for the batch before it to end */
+	PHASE_DELIVER, /* one was taken in and waits for what is due before it */
 	PHASE_FLUSH,   /* all inputs have ended: everything is to be written */
 	PHASE_END,
 };
@@ -395,14 +395,29 @@ open_next(struct stream *s)
 
 /* Batches */
 
-/* The last record of the batch was judged: the watermark moves. */
-static void
+/* What tells the batches of a column apart; NULL for the other triggers. */
+static const struct wm_value *
+batch_value(const struct stream *s)
+{
+	return s->trigger.kind == WM_TRIGGER_COLUMN ? &s->rec.fields[s->trigger_field] : NULL;
+}
+
+/* Whether the record that was read belongs to the next batch. */
+static inline bool
+begins_batch(const struct stream *s)
+{
+	return s->trigger.kind == WM_TRIGGER_COLUMN && wm_trigger_begins_batch(&s->trigger, batch_value(s));
+}
+
+/* The last record of the batch was judged: the watermark moves. Always true: results are due. */
+static bool
 end_batch(struct stream *s)
 {
 	if (s->has_watermark)
 		wm_watermark_advance(&s->watermark);
 	wm_trigger_end(&s->trigger);
 	s->is_batch_ending = true;
+	return true;
 }
 
 bool
@@ -454,7 +469,9 @@ admit(struct stream *s)
 		struct wm_reading *reading = &s->readings[i];
 
 		if (wanted->need == STREAM_TEXT) {
-			*reading = (struct wm_reading){ .value = *value, .is_empty = wm_value_is_empty(value) };
+			reading->value = *value;
+			reading->is_empty = wm_value_is_empty(value);
+			reading->is_number = false;
 			continue;
 		}
 		wm_reading_take(reading, value);
@@ -524,19 +541,34 @@ ends_batch(const struct stream *s, bool is_last)
 	}
 }
 
-/* A record was read that may belong to the next batch; true if the open one ends before it. */
-static bool
-take_record(struct stream *s)
+/* The record joins its batch, is checked and observed; true if the operator has something to do before it is judged. */
+static inline bool
+take_in(struct stream *s, int64_t due_us)
 {
-	start_outputs(s);
-	s->phase = PHASE_ADMIT;
-	return s->trigger.kind == WM_TRIGGER_COLUMN &&
-		wm_trigger_begins_batch(&s->trigger, &s->rec.fields[s->trigger_field]);
+	s->phase = PHASE_READ;
+	s->report.rows_in++;
+	if (!s->is_each)
+		wm_trigger_join(&s->trigger, batch_value(s));
+	if (!admit(s))
+		return false;
+	observe(s);
+	s->phase = PHASE_DELIVER;
+	return s->is_each && s->has_watermark && wm_watermark_advance(&s->watermark) &&
+		due_us <= s->watermark.watermark_us;
 }
 
-/* Comes a step nearer to the next record; true if a batch has ended. */
 static bool
-read_on(struct stream *s)
+take_rejected(struct stream *s, const struct wm_reject *reject)
+{
+	start_outputs(s);
+	s->report.rows_in++;
+	count_rejected(s, reject, NULL);
+	return false;
+}
+
+/* Comes a step nearer to the next record; true if the operator has something to do, as a batch has ended or as in take_in(). */
+static bool
+read_on(struct stream *s, int64_t due_us)
 {
 	struct wm_reject reject;
 	struct wm_err err;
@@ -545,21 +577,22 @@ read_on(struct stream *s)
 		if (stop_signal == 0 && open_next(s))
 			return false;
 		begin_end(s);
-		return stop_signal == 0 && ends_batch(s, true);
+		return stop_signal == 0 && ends_batch(s, true) && end_batch(s);
 	}
 	switch (wm_reader_next(s->reader, &s->rec, &reject, &err)) {
 	case WM_READ_RECORD:
-		return take_record(s);
+		if (!s->is_settled)
+			start_outputs(s);
+		if (!begins_batch(s))
+			return take_in(s, due_us);
+		s->phase = PHASE_TAKE_IN;
+		return end_batch(s);
 	case WM_READ_REJECTED:
-		start_outputs(s);
-		s->report.rows_in++;
-		s->report.batch_rows++;
-		count_rejected(s, &reject, NULL);
-		return false;
+		return take_rejected(s, &reject);
 	case WM_READ_END:
 		start_outputs(s);
 		s->is_input_open = false;
-		return ends_batch(s, false);
+		return ends_batch(s, false) && end_batch(s);
 	case WM_READ_MORE:
 		if (!wait_for_input(s))
 			begin_end(s);
@@ -570,24 +603,6 @@ read_on(struct stream *s)
 		break;
 	}
 	fail(s, &err);
-}
-
-/* The record joins its batch, is checked and observed; true if the operator has something to do before it is judged. */
-static bool
-take_in(struct stream *s, int64_t due_us)
-{
-	s->phase = PHASE_READ;
-	s->report.rows_in++;
-	s->report.batch_rows++;
-	if (!s->is_each)
-		wm_trigger_join(
-			&s->trigger, s->trigger.kind == WM_TRIGGER_COLUMN ? &s->rec.fields[s->trigger_field] : NULL);
-	if (!admit(s))
-		return false;
-	observe(s);
-	s->phase = PHASE_DELIVER;
-	return s->is_each && s->has_watermark && wm_watermark_advance(&s->watermark) &&
-		due_us <= s->watermark.watermark_us;
 }
 
 enum stream_item
@@ -601,11 +616,9 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 	while (!is_due) {
 		switch (s->phase) {
 		case PHASE_READ:
-			is_due = read_on(s);
-			if (is_due)
-				end_batch(s);
+			is_due = read_on(s, due_us);
 			break;
-		case PHASE_ADMIT:
+		case PHASE_TAKE_IN:
 			is_due = take_in(s, due_us);
 			break;
 		case PHASE_DELIVER:

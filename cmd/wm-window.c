@@ -130,7 +130,7 @@ struct results {
 	struct wm_buf row;
 	struct wm_buf text;
 	const struct wm_zone *zone;
-	bool has_header;
+	bool is_begun; /* a header, where there is one, was written */
 };
 
 static void
@@ -185,9 +185,9 @@ write_header(struct results *results, struct stream *s)
 	struct wm_span start = wm_span_of("window_start"), end = wm_span_of("window_end");
 	size_t index = 0;
 
-	if (results->has_header || format == NULL || format->format == WM_FORMAT_NDJSON)
+	results->is_begun = true;
+	if (format == NULL || format->format == WM_FORMAT_NDJSON)
 		return;
-	results->has_header = true;
 	wm_buf_reset(&results->row);
 	wm_row_put(&results->row, format, index++, start, &(struct wm_value){ start, WM_KIND_TEXT });
 	wm_row_put(&results->row, format, index++, end, &(struct wm_value){ end, WM_KIND_TEXT });
@@ -311,20 +311,22 @@ main(int argc, char **argv)
 	int64_t missed;
 	enum stream_item item;
 	while ((item = stream_next(s, wm_windowing_due_us(windowing), &row)) != STREAM_END) {
-		write_header(&results, s);
+		if (!results.is_begun)
+			write_header(&results, s);
 		if (item == STREAM_WATERMARK) {
 			advance(windowing, s, &results, row.watermark_us);
 			continue;
 		}
 		for (size_t i = 0; i < results.keys_count; i++)
 			keys[i] = row.readings[i].value;
-		if (wm_windowing_add(windowing, keys, row.readings + results.keys_count, row.event_time_us, &missed) ==
-			WM_WINDOW_LATE)
+		if (wm_windowing_add(windowing, row.watermark_us, keys, row.readings + results.keys_count,
+			    row.event_time_us, &missed) == WM_WINDOW_LATE)
 			stream_late(s, missed);
 		else
 			stream_used(s, missed);
 	}
-	write_header(&results, s);
+	if (!results.is_begun)
+		write_header(&results, s);
 
 	uint64_t open_count = stream_is_held(s) ? wm_windowing_open_count(windowing) : 0;
 	int status = stream_finish(s, open_count); /* flushes and checks every output */

@@ -29,10 +29,22 @@ wm_span_of(const char *text)
 	return (struct wm_span){ text, strlen(text) };
 }
 
+/* Short texts, which most keys and names are, are compared in place: two loads that may overlap. */
 static inline bool
 wm_span_equal(struct wm_span a, struct wm_span b)
 {
-	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+	if (a.len != b.len)
+		return false;
+	if (a.len > 16)
+		return memcmp(a.data, b.data, a.len) == 0;
+	if (a.len >= 8)
+		return memcmp(a.data, b.data, 8) == 0 && memcmp(a.data + a.len - 8, b.data + b.len - 8, 8) == 0;
+	if (a.len >= 4)
+		return memcmp(a.data, b.data, 4) == 0 && memcmp(a.data + a.len - 4, b.data + b.len - 4, 4) == 0;
+	for (size_t i = 0; i < a.len; i++)
+		if (a.data[i] != b.data[i])
+			return false;
+	return true;
 }
 
 static inline bool

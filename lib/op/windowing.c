@@ -45,7 +45,7 @@ struct wm_windowing {
 	size_t cell_bytes;
 
 	int64_t watermark_us;
-	int64_t window_next; /* all windows before this one are complete, and in append written */
+	int64_t window_next; /* all windows before this one are complete, and in append written; settle() brings it up to the watermark */
 	int64_t due_us;
 	struct wm_ordered slices; /* struct slice by number */
 	struct slice *recent[2];  /* where the last records went; records alternate between neighbours */
@@ -259,17 +259,37 @@ slice_due_us(const struct wm_windowing *w, const struct slice *slice)
 	return wm_window_end_us(w->windows, w->window_next);
 }
 
-/* Finds the slice of a time; NULL if all its windows are complete. *missed as in wm_windowing_add(). */
+/* All windows that are complete at the watermark are behind: those that hold something were written when it was due. */
+static void
+settle(struct wm_windowing *w)
+{
+	int64_t first_open = wm_window_first_open(w->windows, w->watermark_us);
+
+	if (first_open > w->window_next)
+		w->window_next = first_open;
+}
+
+/* Of the windows of a slice, how many are complete. */
+static int64_t
+windows_missed(struct wm_windowing *w, const struct wm_slice *at)
+{
+	if (w->mode == WM_MODE_COMPLETE || !wm_is_complete(at->window_first_end_us, w->watermark_us))
+		return 0;
+	settle(w);
+	int64_t open = at->window_last < w->window_next ? at->window_last + 1 : w->window_next;
+	return open - at->window_first;
+}
+
+/* Finds the slice of a time, or makes it unless all its windows are complete; then NULL. */
 static struct slice *
 slice_of(struct wm_windowing *w, int64_t event_time_us, int64_t *missed)
 {
 	struct wm_slice at;
 
 	wm_windows_slice(w->windows, event_time_us, &at);
-	if (w->mode != WM_MODE_COMPLETE && at.window_last < w->window_next) {
-		*missed = at.window_last - at.window_first + 1;
+	*missed = windows_missed(w, &at);
+	if (*missed == at.window_last - at.window_first + 1)
 		return NULL;
-	}
 	struct slice *slice = slice_at(w, &at);
 	int64_t due_us = slice_due_us(w, slice);
 	if (due_us < w->due_us)
@@ -333,25 +353,22 @@ touch(struct wm_windowing *w, const struct slice *slice, struct wm_entry *entry)
 }
 
 enum wm_window_verdict
-wm_windowing_add(struct wm_windowing *w, const struct wm_value *keys, const struct wm_reading *readings,
-	int64_t event_time_us, int64_t *missed)
+wm_windowing_add(struct wm_windowing *w, int64_t watermark_us, const struct wm_value *keys,
+	const struct wm_reading *readings, int64_t event_time_us, int64_t *missed)
 {
 	struct slice *slice;
 	uint8_t tag;
 
 	assert(!w->is_draining);
-	*missed = 0;
-	if (slice_holds(w->recent[0], event_time_us)) {
-		slice = w->recent[0];
-	} else if (slice_holds(w->recent[1], event_time_us)) {
-		slice = w->recent[1];
-	} else {
-		slice = slice_of(w, event_time_us, missed);
-		if (slice == NULL)
-			return WM_WINDOW_LATE;
-	}
-	if (w->mode != WM_MODE_COMPLETE && slice->at.window_first < w->window_next)
-		*missed = w->window_next - slice->at.window_first;
+	if (watermark_us > w->watermark_us)
+		w->watermark_us = watermark_us;
+	slice = slice_holds(w->recent[0], event_time_us)   ? w->recent[0]
+		: slice_holds(w->recent[1], event_time_us) ? w->recent[1]
+							   : NULL;
+	if (slice != NULL)
+		*missed = windows_missed(w, &slice->at);
+	else if ((slice = slice_of(w, event_time_us, missed)) == NULL)
+		return WM_WINDOW_LATE;
 
 	struct wm_span key = key_of(w, keys, &tag);
 	struct wm_entry *entry = entry_in(w, &slice->table, key, tag);
@@ -742,10 +759,7 @@ static void
 end_draining(struct wm_windowing *w)
 {
 	if (w->mode != WM_MODE_COMPLETE) {
-		int64_t first_open = wm_window_first_open(w->windows, w->watermark_us);
-
-		if (first_open > w->window_next)
-			w->window_next = first_open;
+		settle(w);
 		forget_before(w, w->window_next);
 	}
 	wm_arena_release(&w->ready_arena);

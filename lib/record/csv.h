@@ -52,7 +52,7 @@ void wm_csv_free(struct wm_csv *csv);
 
 /*
  * The fields of a record that wm_csv_find() found well-formed, without its line
- * end and not empty. Returns how many; at most WM_COLUMNS_MAX of them are kept.
+ * end; an empty text has none. Returns how many; at most WM_COLUMNS_MAX of them are kept.
  * They are valid until the next call.
  */
 size_t wm_csv_split(struct wm_csv *csv, char delimiter, struct wm_span content, const struct wm_span **fields);

@@ -555,10 +555,12 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 	return PASSED;
 }
 
-/* Skips blank lines; what follows is looked at once its line is there. */
+/* Skips blank lines; what follows is looked at once its line is there, or too long. */
 static enum wm_read_result
 sniff(struct wm_reader *reader, struct wm_err *err)
 {
+	size_t limit = reader->options.record_bytes_max;
+
 	for (;;) {
 		struct wm_span text = unread(reader);
 		const char *line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
@@ -567,13 +569,14 @@ sniff(struct wm_reader *reader, struct wm_err *err)
 
 		if (line.len == 0 && is_whole)
 			return end_input(reader);
-		if (!is_whole && line.len <= reader->options.record_bytes_max) {
+		if (!is_whole && line.len <= limit) {
 			reader->looked = line.len;
 			return WM_READ_MORE;
 		}
-		if (!is_whole || !is_blank_line(reader, line)) {
+		if (line.len > limit || !is_blank_line(reader, line)) {
 			reader->looked = 0;
-			return begin_format(reader, line, err);
+			/* Of a longer one no more counts than had to come, whatever the reads were. */
+			return begin_format(reader, wm_span(line.data, line.len < limit ? line.len : limit), err);
 		}
 		reader->counts.lines_blank++;
 		reader->line++;
@@ -774,10 +777,11 @@ reject_record(struct wm_reject *reject, struct wm_record *rec, struct wm_span ra
 static enum wm_read_result
 reject_too_long(const struct wm_reader *reader, struct wm_reject *reject, struct wm_record *rec, struct wm_span raw)
 {
-	if (raw.len > WM_SHOWN_BYTES_MAX)
-		raw.len = WM_SHOWN_BYTES_MAX;
-	return reject_record(reject, rec, raw, "too-long", "longer than the record limit of %zu bytes",
-		reader->options.record_bytes_max);
+	size_t limit = reader->options.record_bytes_max;
+
+	/* No more than is there in any case when it is found out, so that it does not depend on the reads. */
+	raw.len = limit < WM_SHOWN_BYTES_MAX ? limit : WM_SHOWN_BYTES_MAX;
+	return reject_record(reject, rec, raw, "too-long", "longer than the record limit of %zu bytes", limit);
 }
 
 static enum wm_read_result

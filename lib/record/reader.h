@@ -70,7 +70,7 @@ struct wm_reject {
 	const char *column; /* its name where one is to blame, else NULL */
 	char detail[256];   /* what is wrong, for a message: "3 fields, the header has 4" */
 	uint64_t line;      /* where the record begins, from 1 */
-	struct wm_span raw; /* as it came; of a too long one its first WM_SHOWN_BYTES_MAX bytes */
+	struct wm_span raw; /* as it came; of a too long one the first bytes, at most WM_SHOWN_BYTES_MAX */
 };
 
 /*

@@ -31,12 +31,30 @@ masks_plain(const char *text, char delimiter)
 }
 
 /*
+ * Writes the positions behind the separators of the block at offset at. Most
+ * blocks hold up to 8: one turn without a branch for each, and what is written
+ * too much is overwritten by the next block.
+ */
+__attribute__((always_inline)) static inline void
+put_positions(uint32_t *after, size_t at, uint64_t separators)
+{
+	for (; separators != 0; after += 8) {
+#pragma GCC unroll 8
+		for (int i = 0; i < 8; i++) {
+			after[i] = (uint32_t)at + (uint32_t)__builtin_ctzll(separators | UINT64_C(1) << 63) + 1;
+			separators &= separators - 1;
+		}
+	}
+}
+
+/*
  * Adds a block at offset at to the index, of which *separators are there.
- * False if the batch ends in it, at its first quote. Inlined, so that each way
- * gets it in its own instruction set.
+ * False if the batch ends in it, at its first quote. put is put_positions() or
+ * what does the same. Inlined, so that each way gets it in its own instruction set.
  */
 __attribute__((always_inline)) static inline bool
-take_block(struct wm_scan *scan, size_t *separators, size_t at, struct masks masks)
+take_block(struct wm_scan *scan, size_t *separators, size_t at, struct masks masks,
+	void (*put)(uint32_t *after, size_t at, uint64_t separators))
 {
 	uint64_t before_quote = masks.quotes == 0 ? ~UINT64_C(0) : (masks.quotes & -masks.quotes) - 1;
 	uint64_t left = masks.separators & before_quote;
@@ -52,14 +70,7 @@ take_block(struct wm_scan *scan, size_t *separators, size_t at, struct masks mas
 		line_feeds &= line_feeds - 1;
 	} while (line_feeds != 0);
 	*separators = count + (size_t)__builtin_popcountll(left);
-	/* Most blocks hold up to 8: one turn without a branch for each, and what is written too much is overwritten. */
-	for (uint32_t *after = &scan->after[count + 1]; left != 0; after += 8) {
-#pragma GCC unroll 8
-		for (int i = 0; i < 8; i++) {
-			after[i] = (uint32_t)at + (uint32_t)__builtin_ctzll(left | UINT64_C(1) << 63) + 1;
-			left &= left - 1;
-		}
-	}
+	put(&scan->after[count + 1], at, left);
 	return masks.quotes == 0;
 }
 
@@ -73,21 +84,21 @@ masks_cut(struct masks masks, size_t len)
 }
 
 /* The loop of each way. */
-#define TAKE_BLOCKS(masks_of)                                                                                          \
+#define TAKE_BLOCKS(masks_of, put)                                                                                     \
 	do {                                                                                                           \
 		size_t separators = 0, at = 0;                                                                         \
 		bool goes_on = true;                                                                                   \
 		for (; goes_on && text.len - at >= BLOCK; at += BLOCK)                                                 \
-			goes_on = take_block(scan, &separators, at, masks_of(text.data + at, scan->delimiter));        \
+			goes_on = take_block(scan, &separators, at, masks_of(text.data + at, scan->delimiter), put);   \
 		if (goes_on && at < text.len)                                                                          \
 			take_block(scan, &separators, at,                                                              \
-				masks_cut(masks_of(text.data + at, scan->delimiter), text.len - at));                  \
+				masks_cut(masks_of(text.data + at, scan->delimiter), text.len - at), put);             \
 	} while (0)
 
 static void
 take_plain(struct wm_scan *scan, struct wm_span text)
 {
-	TAKE_BLOCKS(masks_plain);
+	TAKE_BLOCKS(masks_plain, put_positions);
 }
 
 #if defined(__x86_64__)
@@ -117,7 +128,7 @@ masks_sse2(const char *text, char delimiter)
 static void
 take_sse2(struct wm_scan *scan, struct wm_span text)
 {
-	TAKE_BLOCKS(masks_sse2);
+	TAKE_BLOCKS(masks_sse2, put_positions);
 }
 
 #define AVX2 __attribute__((target("avx2,bmi,popcnt")))
@@ -145,12 +156,58 @@ masks_avx2(const char *text, char delimiter)
 AVX2 static void
 take_avx2(struct wm_scan *scan, struct wm_span text)
 {
-	TAKE_BLOCKS(masks_avx2);
+	TAKE_BLOCKS(masks_avx2, put_positions);
+}
+
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi,popcnt")))
+
+AVX512 static inline struct masks
+masks_avx512(const char *text, char delimiter)
+{
+	__m512i block = _mm512_loadu_si512(text);
+	uint64_t line_feeds = _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('\n'));
+
+	return (struct masks){ _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(delimiter)) | line_feeds, line_feeds,
+		_mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('"')) };
+}
+
+/* All positions of a block at once: those of the set bits, moved together, widened and written 16 at a time. */
+AVX512 static inline void
+put_positions_avx512(uint32_t *after, size_t at, uint64_t separators)
+{
+	static const unsigned char one_to_64[BLOCK] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44,
+		45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64 };
+	__m512i places = _mm512_maskz_compress_epi8(separators, _mm512_loadu_si512(one_to_64));
+	__m512i base = _mm512_set1_epi32((int)at);
+	size_t count = (size_t)__builtin_popcountll(separators);
+
+	_mm512_storeu_si512(after, _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places))));
+	if (count <= 16)
+		return;
+	_mm512_storeu_si512(
+		after + 16, _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(places, 1))));
+	if (count <= 32)
+		return;
+	_mm512_storeu_si512(
+		after + 32, _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(places, 2))));
+	_mm512_storeu_si512(
+		after + 48, _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(places, 3))));
+}
+
+AVX512 static void
+take_avx512(struct wm_scan *scan, struct wm_span text)
+{
+	TAKE_BLOCKS(masks_avx512, put_positions_avx512);
 }
 
 enum wm_scan_way
 wm_scan_best_way(void)
 {
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
+		__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi") &&
+		__builtin_cpu_supports("popcnt"))
+		return WM_SCAN_AVX512;
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")
 		? WM_SCAN_AVX2
 		: WM_SCAN_SSE2;
@@ -194,6 +251,9 @@ wm_scan_batch(struct wm_scan *scan, struct wm_span text)
 	scan->rows_count = 0;
 	switch (scan->way) {
 #if defined(__x86_64__)
+	case WM_SCAN_AVX512:
+		take_avx512(scan, text);
+		break;
 	case WM_SCAN_AVX2:
 		take_avx2(scan, text);
 		break;

@@ -24,7 +24,7 @@
 #define WM_SCAN_SLACK 63
 
 /* All give the same index. */
-enum wm_scan_way { WM_SCAN_PLAIN, WM_SCAN_SSE2, WM_SCAN_AVX2 };
+enum wm_scan_way { WM_SCAN_PLAIN, WM_SCAN_SSE2, WM_SCAN_AVX2, WM_SCAN_AVX512 };
 
 /*
  * Fields are for reading. Record r (from 0) has the separators number
@@ -39,7 +39,7 @@ struct wm_scan {
 	enum wm_scan_way way;
 	char delimiter;
 	uint32_t rows[WM_SCAN_BYTES_MAX + 2];
-	uint32_t after[WM_SCAN_BYTES_MAX + 1 + 8]; /* positions are written 8 at a time */
+	uint32_t after[WM_SCAN_BYTES_MAX + 1 + 64]; /* positions are written 8, 16 or 64 at a time */
 };
 
 /* The best way that this machine has. */

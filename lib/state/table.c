@@ -32,7 +32,7 @@ entry_of(uint64_t slot)
 }
 
 /* Slot of a key, or the free one where it would go. */
-static size_t
+static inline size_t
 slot_of(const struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
 {
 	size_t at = hash & table->mask;
@@ -80,18 +80,10 @@ wm_table_find(const struct wm_table *table, struct wm_span key, uint8_t tag)
 	return entry_of(table->slots[slot_of(table, key, tag, wm_hash(key, tag))]);
 }
 
-struct wm_entry *
-wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+/* The common case is a key that is there: what else there is to do stays out of its way. */
+static __attribute__((noinline)) struct wm_entry *
+put_new(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
 {
-	uint64_t hash = wm_hash(key, tag);
-
-	*is_new = false;
-	if (table->slots != NULL) {
-		struct wm_entry *entry = entry_of(table->slots[slot_of(table, key, tag, hash)]);
-
-		if (entry != NULL)
-			return entry;
-	}
 	/* At most three quarters full. */
 	if (table->slots == NULL || (table->count + 1) * 4 > (table->mask + 1) * 3)
 		grow(table);
@@ -108,8 +100,17 @@ wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_n
 	table->slots[slot_of(table, key, tag, hash)] =
 		(uint64_t)(uintptr_t)entry | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 	table->count++;
-	*is_new = true;
 	return entry;
+}
+
+struct wm_entry *
+wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+{
+	uint64_t hash = wm_hash(key, tag);
+	struct wm_entry *entry = table->slots == NULL ? NULL : entry_of(table->slots[slot_of(table, key, tag, hash)]);
+
+	*is_new = entry == NULL;
+	return entry != NULL ? entry : put_new(table, key, tag, hash);
 }
 
 struct wm_entry *

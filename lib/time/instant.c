@@ -1,6 +1,7 @@
 #include "lib/time/instant.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdlib.h>
 
 #include "lib/base/limits.h"
@@ -31,10 +32,17 @@
 #define CONVERSIONS                                                                                                    \
 	"%%Y %%m %%d %%e %%H %%I %%p %%M %%S %%y %%j %%b %%B %%h %%a %%A %%z %%Z %%s %%f %%T %%D %%F %%R %%n %%t %%%%"
 
-struct wm_instant_parser {
-	/* The text that was last read as ISO up to its minute; at first that of 1970. */
+/* Rows that come a little out of order go back and forth between two minutes. */
+#define MINUTES 2
+
+/* An ISO text up to its minute, and the local time of it. */
+struct minute {
 	uint64_t prefix[2];
-	int64_t minute_us; /* the local time of it */
+	int64_t local_us;
+};
+
+struct wm_instant_parser {
+	struct minute minutes[MINUTES]; /* that texts were last in, the latest first; at first that of 1970 */
 	struct wm_zone_steady steady;
 	bool is_utc;
 	bool is_auto; /* the family is undecided, or was decided by a value */
@@ -404,14 +412,37 @@ load8(const char *at)
 }
 
 static void
-remember_prefix(struct wm_instant_parser *parser, const char *text, int64_t minute_us)
+remember_minute(struct wm_instant_parser *parser, const char *text, int64_t local_us)
 {
-	parser->prefix[0] = load8(text);
-	parser->prefix[1] = load8(text + 8);
-	parser->minute_us = minute_us;
+	parser->minutes[1] = parser->minutes[0];
+	parser->minutes[0] = (struct minute){ { load8(text), load8(text + 8) }, local_us };
 }
 
-/* For a text that shares its minute with the one before and has seconds. False says nothing but "the long way". */
+static inline bool
+is_in_minute(const struct minute *minute, const char *text)
+{
+	return load8(text + 8) == minute->prefix[1] && load8(text) == minute->prefix[0];
+}
+
+/*
+ * ":SS.mmmZ" as one word, in microseconds; -1 if it is anything else. The
+ * usual form of a time with milliseconds, so it is worth a way of its own.
+ */
+static inline int64_t
+read_seconds_word(const char *at)
+{
+	const uint64_t frame = htole64(UINT64_C(0x5a3030302e30303a)), all = UINT64_C(0x0101010101010101);
+	uint64_t word = le64toh(load8(at) ^ frame);
+
+	/* What is left of each byte is a digit's value, and nothing of the ':', '.' and 'Z'. */
+	if ((word & UINT64_C(0xff000000ff0000ff)) != 0 || (((word + all * (0x80 - 10)) | word) & all * 0x80) != 0)
+		return -1;
+	int64_t second = (int64_t)((word >> 8 & 0xf) * 10 + (word >> 16 & 0xf));
+	int64_t millisecond = (int64_t)((word >> 32 & 0xf) * 100 + (word >> 40 & 0xf) * 10 + (word >> 48 & 0xf));
+	return second > 60 ? -1 : second * WM_US_PER_SECOND + millisecond * 1000;
+}
+
+/* For a text in a minute that is remembered, with seconds. False says nothing but "the long way". */
 static inline bool
 parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us)
 {
@@ -419,8 +450,26 @@ parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t
 	const char *end = at + text.len;
 	int second, nanoseconds = 0;
 
-	if (text.len < PREFIX_BYTES + 3 || load8(at) != parser->prefix[0] || load8(at + 8) != parser->prefix[1] ||
-		at[16] != ':' || !two_digits(at + 17, &second) || second > 60)
+	if (text.len < PREFIX_BYTES + 3)
+		return false;
+	if (!is_in_minute(&parser->minutes[0], at)) {
+		if (!is_in_minute(&parser->minutes[1], at))
+			return false;
+		struct minute other = parser->minutes[1];
+		parser->minutes[1] = parser->minutes[0];
+		parser->minutes[0] = other;
+	}
+	int64_t minute_us = parser->minutes[0].local_us;
+	if (text.len == PREFIX_BYTES + 8) {
+		int64_t seconds_us = read_seconds_word(at + PREFIX_BYTES);
+
+		if (seconds_us >= 0 && minute_us + seconds_us <= TIME_US_MAX) {
+			parser->local_kind = WM_LOCAL_ONCE;
+			*time_us = minute_us + seconds_us;
+			return true;
+		}
+	}
+	if (at[16] != ':' || !two_digits(at + 17, &second) || second > 60)
 		return false;
 	at += PREFIX_BYTES + 3;
 	if (at < end && (*at == '.' || *at == ',')) {
@@ -428,7 +477,7 @@ parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t
 		if (!take_fraction(&at, end, &nanoseconds))
 			return false;
 	}
-	int64_t local_us = parser->minute_us + second * WM_US_PER_SECOND + (unsigned)nanoseconds / 1000;
+	int64_t local_us = minute_us + second * WM_US_PER_SECOND + (unsigned)nanoseconds / 1000;
 	if (end - at == 1 && *at == 'Z' && local_us <= TIME_US_MAX) {
 		parser->local_kind = WM_LOCAL_ONCE;
 		*time_us = local_us;
@@ -448,7 +497,7 @@ parse_iso(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_u
 		return false;
 	/* 24:00 is good for no other second than 0. */
 	if (reading.has_clock && memcmp(text.data + 11, "24", 2) != 0)
-		remember_prefix(parser, text.data, reading.minute_us);
+		remember_minute(parser, text.data, reading.minute_us);
 	return true;
 }
 
@@ -1202,7 +1251,8 @@ wm_instant_parser_new(struct wm_span format, const struct wm_zone *zone, enum wm
 		parser->reference_us = *reference_us < TIME_US_MIN ? TIME_US_MIN
 			: *reference_us > TIME_US_MAX              ? TIME_US_MAX
 								   : *reference_us;
-	remember_prefix(parser, "1970-01-01T00:00", 0);
+	remember_minute(parser, "1970-01-01T00:00", 0);
+	remember_minute(parser, "1970-01-01T00:00", 0);
 	for (enum wm_time_family family = WM_TIME_AUTO; family < WM_TIME_PATTERN; family++) {
 		if (!wm_span_is(format, family_names[family]))
 			continue;

@@ -180,6 +180,7 @@ stream_agrees(uint64_t *seed, enum wm_window_mode mode, bool is_resumed)
 	bool is_each = tap_random(seed) % 2 == 0, agrees = true;
 	/* Without a watermark until the end, a tenth of the time. */
 	bool has_watermark = tap_random(seed) % 10 != 0;
+	int64_t watermark_us = WM_TIME_NONE;
 
 	memset(&m, 0, sizeof(m));
 	m.size = 1 + (int64_t)(tap_random(seed) % 60);
@@ -214,17 +215,23 @@ stream_agrees(uint64_t *seed, enum wm_window_mode mode, bool is_resumed)
 		if (is_resumed && tap_random(seed) % 20 == 0)
 			w = saved_and_loaded(w, &windows, agg, keys_count, mode);
 		if (is_each && has_watermark) {
-			wm_windowing_advance(w, highest - delay);
-			drain(w, agg, keys_count, &out);
-			model_advance(&m, highest - delay);
+			watermark_us = highest - delay;
+			/* The model advances with every record, the operator only when it is due. */
+			if (wm_windowing_due_us(w) <= watermark_us) {
+				wm_windowing_advance(w, watermark_us);
+				drain(w, agg, keys_count, &out);
+			}
+			model_advance(&m, watermark_us);
 		}
 		wm_reading_take(&reading, &field);
-		bool is_used = wm_windowing_add(w, keys + 2 - keys_count, &reading, time_us, &missed) == WM_WINDOW_USED;
+		bool is_used = wm_windowing_add(w, watermark_us, keys + 2 - keys_count, &reading, time_us, &missed) ==
+			WM_WINDOW_USED;
 		agrees = is_used == model_add(&m, time_us, key, value, &model_missed) && missed == model_missed;
 		if (!is_each && tap_random(seed) % 8 == 0) {
-			wm_windowing_advance(w, has_watermark ? highest - delay : WM_TIME_NONE);
+			watermark_us = has_watermark ? highest - delay : WM_TIME_NONE;
+			wm_windowing_advance(w, watermark_us);
 			drain(w, agg, keys_count, &out);
-			model_advance(&m, has_watermark ? highest - delay : WM_TIME_NONE);
+			model_advance(&m, watermark_us);
 		}
 		agrees = agrees && wm_span_equal(wm_buf_span(&out), wm_buf_span(&m.out));
 	}
@@ -283,10 +290,10 @@ test_worked_example(void)
 	struct wm_value dog = { wm_span_of("dog"), WM_KIND_TEXT }, cat = { wm_span_of("cat"), WM_KIND_TEXT };
 	struct wm_value donkey = { wm_span_of("donkey"), WM_KIND_TEXT };
 	wm_buf_init(&out, WM_BUF_UNBOUNDED);
-	wm_windowing_add(w, &dog, NULL, 734, &missed);
+	wm_windowing_add(w, WM_TIME_NONE, &dog, NULL, 734, &missed);
 	wm_windowing_advance(w, 724);
 	drain(w, agg, 1, &out);
-	tap_ok(wm_windowing_add(w, &cat, NULL, 729, &missed) == WM_WINDOW_USED && missed == 0,
+	tap_ok(wm_windowing_add(w, 724, &cat, NULL, 729, &missed) == WM_WINDOW_USED && missed == 0,
 		"the cat of 12:09 counts at watermark 12:04");
 	tap_int(wm_windowing_due_us(w), 730, "12:00-12:10 is due at its end");
 	wm_windowing_advance(w, 729);
@@ -295,7 +302,7 @@ test_worked_example(void)
 	wm_windowing_advance(w, 731);
 	drain(w, agg, 1, &out);
 	tap_span(wm_buf_span(&out), "720 730 cat 1\n", "12:00-12:10 is written at watermark 12:11");
-	tap_ok(wm_windowing_add(w, &donkey, NULL, 724, &missed) == WM_WINDOW_LATE && missed == 2,
+	tap_ok(wm_windowing_add(w, 731, &donkey, NULL, 724, &missed) == WM_WINDOW_LATE && missed == 2,
 		"a donkey of 12:04 is late");
 	wm_windowing_advance(w, WM_TIME_END);
 	drain(w, agg, 1, &out);
@@ -326,7 +333,7 @@ test_hostile_state(void)
 	struct wm_windowing *w = wm_windowing_new(&windows, agg, 2, WM_MODE_UPDATE, false);
 	wm_reading_take(&reading, &field);
 	for (int64_t time_us = 0; time_us < 50; time_us += 7)
-		wm_windowing_add(w, keys, &reading, time_us, &missed);
+		wm_windowing_add(w, WM_TIME_NONE, keys, &reading, time_us, &missed);
 	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
 	wm_windowing_encode(w, &bytes);
 	wm_windowing_free(w);

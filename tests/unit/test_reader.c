@@ -1,0 +1,808 @@
+#include "lib/record/reader.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/limits.h"
+#include "lib/record/ndjson.h"
+#include "lib/record/scan.h"
+#include "tests/unit/csv_model.h"
+#include "tests/unit/json_model.h"
+#include "tests/unit/tap.h"
+
+#define INPUTS_MAX 3
+
+/* What is read: texts, under the names a, b, c; ended by one without data. */
+struct job {
+	struct wm_reader_options options;
+	const char *wants; /* parted by blanks */
+	struct wm_span inputs[INPUTS_MAX];
+	bool has_details; /* the log has them */
+	bool is_rendered; /* the log is what wm_reader_render() gives, the header first */
+};
+
+static struct wm_buf got;
+
+static int
+open_text(struct wm_span text)
+{
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len || lseek(fd, 0, SEEK_SET) != 0)
+		abort();
+	return fd;
+}
+
+static void
+log_record(struct wm_reader *reader, const struct job *job, const struct wm_record *rec, size_t wants_count)
+{
+	if (job->is_rendered) {
+		wm_reader_render(reader, rec, &got);
+		return;
+	}
+	wm_buf_addf(&got, "%" PRIu64 "(", rec->line);
+	for (size_t i = 0; i < wants_count; i++) {
+		wm_buf_add_text(&got, i == 0 ? "" : "|");
+		if (rec->fields[i].kind == WM_KIND_NULL)
+			wm_buf_add_byte(&got, '-');
+		else
+			wm_buf_add(&got, rec->fields[i].text.data, rec->fields[i].text.len);
+	}
+	wm_buf_add_text(&got, ") ");
+}
+
+static void
+log_reject(const struct job *job, const struct wm_reject *reject)
+{
+	wm_buf_addf(&got, "%" PRIu64 "!%s", reject->line, reject->reason);
+	if (job->has_details)
+		wm_buf_addf(&got, "{%s}", reject->detail);
+	wm_buf_add_text(&got, " ");
+}
+
+/* Reads one input to its end; false if it failed. */
+static bool
+read_input(struct wm_reader *reader, const struct job *job, size_t wants_count)
+{
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err = { 0 };
+
+	for (;;) {
+		switch (wm_reader_next(reader, &rec, &reject, &err)) {
+		case WM_READ_RECORD:
+			log_record(reader, job, &rec, wants_count);
+			break;
+		case WM_READ_REJECTED:
+			log_reject(job, &reject);
+			break;
+		case WM_READ_MORE:
+			if (wm_reader_fill(reader, &err))
+				break;
+			/* fallthrough */
+		case WM_READ_FAILED:
+			wm_buf_addf(&got, "FAILED %d %s", (int)err.code, err.message);
+			return false;
+		case WM_READ_END:
+			return true;
+		}
+	}
+}
+
+static struct wm_reader *
+new_reader(const struct job *job, size_t *wants_count)
+{
+	struct wm_err err;
+	struct wm_reader *reader = wm_reader_new(&job->options, &err);
+	const char *names = job->wants == NULL ? "" : job->wants;
+
+	if (reader == NULL) {
+		wm_buf_addf(&got, "REFUSED %s", err.message);
+		return NULL;
+	}
+	*wants_count = 0;
+	while (*names != '\0') {
+		size_t len = strcspn(names, " ");
+		struct wm_column column;
+
+		if (!wm_column_parse(wm_span(names, len), &column, &err))
+			abort();
+		size_t index = wm_reader_want(reader, &column);
+		if (index == *wants_count)
+			++*wants_count;
+		wm_column_release(&column);
+		names += len + (names[len] == ' ');
+	}
+	return reader;
+}
+
+/* Does the job; the log is in got. The reader is for questions, and to be freed. */
+static struct wm_reader *
+run(const struct job *job)
+{
+	static const char *const names[INPUTS_MAX] = { "a", "b", "c" };
+	size_t wants_count;
+
+	wm_buf_reset(&got);
+	struct wm_reader *reader = new_reader(job, &wants_count);
+	for (size_t i = 0; reader != NULL && i < INPUTS_MAX && job->inputs[i].data != NULL; i++) {
+		wm_reader_open(reader, open_text(job->inputs[i]), names[i]);
+		bool is_well = read_input(reader, job, wants_count);
+		if (job->is_rendered && i == 0) {
+			/* The header is known by now. */
+			struct wm_span header = wm_reader_header(reader);
+			char *rows = wm_memdup(got.data, got.len);
+			size_t rows_len = got.len;
+
+			wm_buf_reset(&got);
+			wm_buf_add(&got, header.data, header.len);
+			wm_buf_add(&got, rows, rows_len);
+			free(rows);
+		}
+		if (!is_well)
+			break;
+	}
+	return reader;
+}
+
+/* With usual reads, and byte by byte. */
+static void
+check_job(struct job job, const char *want, const char *name)
+{
+	static const size_t reads[] = { 0, 1, 7 };
+
+	for (size_t i = 0; i < sizeof(reads) / sizeof(*reads); i++) {
+		job.options.read_bytes_max = reads[i];
+		wm_reader_free(run(&job));
+		if (!wm_span_is(wm_buf_span(&got), want)) {
+			tap_span(wm_buf_span(&got), want, name);
+			printf("#   with reads of %zu bytes\n", reads[i]);
+			return;
+		}
+	}
+	tap_ok(true, "%s", name);
+}
+
+static void
+check(const char *wants, const char *text, const char *want, const char *name)
+{
+	check_job((struct job){ .wants = wants, .inputs = { wm_span_of(text) } }, want, name);
+}
+
+static void
+test_csv(void)
+{
+	check("ts key", "\xef\xbb\xbfts,key\n1,a\n2,a\n", "2(1|a) 3(2|a) ", "a byte order mark");
+	check("ts key", "\xef\xbb\xbf\"ts\",\"key\"\n1,a\n2,a\n", "2(1|a) 3(2|a) ", "before a quoted header");
+	check("key", "ts,v,key\r\n1,10,\"a\"\r\n2,20,\"a\"\r\n3,30,\"x\r\ny\"\r\n", "2(a) 3(a) 4(x\r\ny) ",
+		"CR LF and quotes");
+	check("ts v", "ts,key,key,v\n1,a,b,10\n2,a,c,20\n", "2(1|10) 3(2|20) ", "a name twice that is not wanted");
+	check("ts key", "ts,key,key,v\n1,a,b,10\n", "FAILED 1 a:1: column 'key' is there twice: give each its own name",
+		"and one that is");
+	check("key note",
+		"ts,key,note\n1,a,\"line one\nline two\"\n2,a,\"ends in newline\n\"\n3,\"b,1\",\"say "
+		"\"\"hi\"\"\"\n4,b,\"\"\"\"\n",
+		"2(a|line one\nline two) 4(a|ends in newline\n) 6(b,1|say \"hi\") 7(b|\") ",
+		"line ends inside quotes count as lines");
+	check("ts", "", "", "no bytes");
+	check("ts", "\n", "", "a line feed alone");
+	check("ts", "\r\n \n\t\n\r", "", "blank lines alone");
+	check("ts key", "ts,key\n", "", "a header alone");
+	check("ts key", "ts,key", "", "and without a line feed");
+	check("ts key", "\n\r\n  \nts,key\n1,a\n", "5(1|a) ", "blank lines before the header");
+	check("ts key", "ts,key\n1,a\n2,b", "2(1|a) 3(2|b) ", "no line feed at the end");
+	check("ts key", "ts,key\n1,a\n2,\"b\"", "2(1|a) 3(2|b) ", "behind a quote");
+	check("ts key", "ts,key\r\n1,a\r\n2,b", "2(1|a) 3(2|b) ", "with CR LF before");
+	check("ts key", "ts,key\r\n1,a\r\n2,b\r", "2(1|a) 3(2|b) ", "with half of one");
+	check("ts key v", "ts,key,v\n1,a\n2,a,5,extra,extra2\n3,a,7\n4\n\n5,b,1\n",
+		"2!ragged 3!ragged 4(3|a|7) 5!ragged 7(5|b|1) ", "ragged rows and an empty line");
+	check("ts key", "ts,key\n1,a\nts,key\n2,b\r\nts,key\r\n\"ts\",key\nts,kez\n3,c\nts,key",
+		"2(1|a) 4(2|b) 6(ts|key) 7(ts|kez) 8(3|c) ", "headers repeated byte for byte are skipped");
+	check("a", "\"a\"\n\"a\"\n1\n", "3(1) ", "also a quoted one");
+	check("a", "a\n\"\"\n\n1\n\r\n", "2() 4(1) ",
+		"one column: a quoted empty field is a record, an empty line is not");
+	check("a b", "a,b\n1,x\"y\"\n\"2\"z,w\n3,v\n", "2(1|x\"y\") 3!malformed-csv 4(3|v) ",
+		"quotes where they do not belong");
+	check("a b", "a,b\n1,\"x\ny\"z\n2,w\n", "2!malformed-csv 4(2|w) ", "reading goes on at the next line");
+	check("a b", "a,b\n1,x\n2,\"y\n3,z\n", "2(1|x) 3!malformed-csv ", "a quoted field that never ends");
+	check("", "a,b\n1,2\n", "2() ", "nothing wanted");
+	check("b a b", "a,b\n1,2\n", "2(2|1) ", "a column wanted twice is one");
+	check("b", "a\tb,c\n1\t2\n", "FAILED 1 a:1: no column 'b': there are: a\\x09b, c", "a tab beside a comma");
+	check("b", "a\tb\n1,5\t2\n", "2(2) ", "TSV");
+	check("tmie", "id,time,user\n",
+		"FAILED 1 a:1: no column 'tmie': did you mean 'time'? there are: id, time, user", "an unknown column");
+	check("x", "\n\na,b\n", "FAILED 1 a:3: no column 'x': there are: a, b", "with the line of the header");
+	check("a", "a,\"b\n1,2\n", "FAILED 1 a:1: the header cannot be read: a quoted name never ends",
+		"a header without end");
+	check("a", "a,\"b\"c\n1,2\n", "FAILED 1 a:1: the header cannot be read: text behind a closing quote",
+		"a bad header");
+	check("a", "1,2025-11-29T12:34:56Z\n",
+		"FAILED 1 a:1: the first line holds a time, so the header is missing: name the columns with --columns",
+		"a header that was cut off");
+	check("a", "\x1f\x8b\x08\n", "FAILED 1 a:1: is compressed: read it through zcat", "gzip");
+	check("a",
+		"\xff\xfe"
+		"a\n",
+		"FAILED 1 a:1: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", "UTF-16");
+	check("a", "[{\"a\":1},\n", "FAILED 1 a:1: is a JSON array: make it one object a line with jq -c '.[]'",
+		"a JSON array");
+	check("a", "{\n", "FAILED 1 a:1: is JSON over several lines: make it one object a line with jq -c .",
+		"pretty JSON");
+
+	struct job job = {
+		.wants = "a", .has_details = true, .inputs = { wm_span_of("a,b\n1\n1,2,3\n1,\"x\"y\n1,\"\n") }
+	};
+	check_job(job,
+		"2!ragged{1 field, the header has 2} 3!ragged{3 fields, the header has 2} "
+		"4!malformed-csv{text behind a closing quote} 5!malformed-csv{the quoted field that begins in line 5 "
+		"never ends} ",
+		"what is wrong");
+	job.inputs[0] = wm_span("a,b\n\0,\xff\n", 8);
+	job.wants = "b";
+	check_job(job, "2(\xff) ", "NUL and bytes that are no UTF-8");
+}
+
+static void
+test_options(void)
+{
+	struct job job = { .wants = "3 1",
+		.options = { .no_header = true },
+		.inputs = { wm_span_of("\nx,y,z\n1,2,3\n1,2\nx,y,z\n") } };
+
+	check_job(job, "2(z|x) 3(3|1) 4!ragged 5(z|x) ", "without a header columns are numbers");
+	job.wants = "4";
+	check_job(job, "FAILED 1 a:2: no column '4': there are: 1, 2, 3", "as many as the first record has");
+	job = (struct job){ .wants = "1",
+		.options = { .no_header = true, .format = WM_FORMAT_TSV },
+		.inputs = { wm_span_of("\t\n \n1\t2\n") } };
+	check_job(job, "1() 2!ragged 3(1) ", "blanks may be a record then");
+	job = (struct job){ .wants = "1", .options = { .no_header = true }, .inputs = { wm_span_of("\"a\"b\n1,2\n") } };
+	check_job(job, "1!malformed-csv 2(1) ", "the first that can be read says how many");
+	job = (struct job){ .wants = "user",
+		.options = { .columns = "time,user" },
+		.has_details = true,
+		.inputs = { wm_span_of("1,2\n3\n"), wm_span_of("time,user\n") } };
+	check_job(job, "1(2) 2!ragged{1 field, --columns names 2} 1(user) ", "named columns: every line is data");
+	job.wants = "usr";
+	check_job(job, "FAILED 1 a:1: no column 'usr': did you mean 'user'? there are: time, user",
+		"and wanted by these names");
+	job = (struct job){ .options = { .columns = "a,b\\,c" }, .wants = "b,c", .inputs = { wm_span_of("1,2\n") } };
+	check_job(job, "1(2) ", "a name with a comma");
+	job = (struct job){ .options = { .columns = "a,b" }, .wants = "c", .inputs = { wm_span_of("{\"c\":1}\n") } };
+	check_job(job, "1(1) ", "of NDJSON they say nothing");
+	job = (struct job){ .options = { .columns = "a,b,a" } };
+	check_job(job, "REFUSED column 'a' is named twice: give each its own name", "names twice");
+	job = (struct job){ .options = { .delimiter = ';' }, .wants = "b", .inputs = { wm_span_of("a;b\n1,5;2\n") } };
+	check_job(job, "2(2) ", "another delimiter");
+	job.options.format = WM_FORMAT_NDJSON;
+	check_job(job, "REFUSED NDJSON has no delimiter: leave it out, or read CSV", "a delimiter for NDJSON");
+	job.options.format = WM_FORMAT_TSV;
+	check_job(job, "REFUSED TSV has a tab as its delimiter: leave yours out, or read CSV", "another for TSV");
+	job = (struct job){ .options = { .delimiter = '"' } };
+	check_job(
+		job, "REFUSED a quote or line end cannot be the delimiter: name another byte", "a quote as delimiter");
+	job = (struct job){ .options = { .record_bytes_max = WM_RECORD_BYTES_HIGHEST + 1 } };
+	check_job(job, "REFUSED a record limit of 1073741825 bytes is too high: 1073741824 is the highest",
+		"a limit beyond the highest");
+	job = (struct job){
+		.options = { .format = WM_FORMAT_CSV }, .wants = "{b", .inputs = { wm_span_of("{a,{b\n{1,2}\n") }
+	};
+	check_job(job, "2(2}) ", "CSV that is called CSV may begin with a brace");
+	job = (struct job){ .options = { .format = WM_FORMAT_NDJSON },
+		.wants = "a",
+		.inputs = { wm_span_of("a,b\n[1]\n{\"a\":1}\n") } };
+	check_job(job, "1!malformed-json 2!malformed-json 3(1) ", "what is called NDJSON is no CSV");
+}
+
+static void
+test_ndjson(void)
+{
+	check("ts key",
+		"\xef\xbb\xbf{\"ts\":1,\"key\":\"a\"}\r\n\r\n   \n{\"ts\":2,\"key\":\"a\"}\n\n{\"ts\":3,\"key\":\"b\"}",
+		"1(1|a) 4(2|a) 6(3|b) ", "blank lines, CR LF, byte order mark");
+	check("ts key",
+		"{\"ts\":1,\"key\":\"a\"}\n{\"ts\":2,\"key\":\"a\"}{\"ts\":3,\"key\":\"b\"}\n{\"ts\":4,\"key\":\"b\"} "
+		"x\n{\"ts\":5,\"key\":\"c\"},\n{\"ts\":6,\"key\":\"c\",}\n{\"ts\":7,\"key\":\"d\"}\n",
+		"1(1|a) 2!malformed-json 3!malformed-json 4!malformed-json 5!malformed-json 6(7|d) ",
+		"two objects on a line");
+	check("a", "\n \n  {\"a\":1}\n", "3(1) ", "blanks before the first brace");
+	struct job job = {
+		.wants = "a", .has_details = true, .inputs = { wm_span_of("{\"a\":1}\n{\"a\":NaN}\n{\"a\":\"x\n") }
+	};
+	check_job(job,
+		"1(1) 2!malformed-json{no JSON value, at byte 6} 3!malformed-json{a string that never ends, at byte "
+		"1} ",
+		"what is wrong, and where");
+}
+
+static void
+test_inputs(void)
+{
+	struct job job = { .wants = "b a",
+		.inputs = { wm_span_of("a,b\n1,2\n"), wm_span_of("\n"), wm_span_of("b,a\n3,4\n\"5\",6\n") } };
+
+	check_job(job, "2(2|1) 2(3|4) 3(5|6) ", "columns in another order");
+	job.inputs[2] = wm_span_of("a\tb\n3\t4\na,b\t\n");
+	check_job(job, "2(2|1) 2(4|3) 3(|a,b) ", "another delimiter");
+	job.inputs[1] = wm_span_of("a,c\n");
+	check_job(job, "2(2|1) FAILED 1 b:1: no column 'b': inputs must have the columns of a", "a column is missing");
+	job.inputs[1] = wm_span_of("\n{\"a\":1}\n");
+	check_job(job, "2(2|1) FAILED 1 b:2: is NDJSON, but a is CSV: name inputs of one format",
+		"formats that do not go together");
+	job.inputs[0] = wm_span_of("{\"a\":1}\n");
+	job.inputs[1] = wm_span_of("a,b\n");
+	check_job(job, "1(-|1) FAILED 1 b:1: is CSV, but a is NDJSON: name inputs of one format", "nor this way");
+	job.inputs[0] = wm_span_of(" \n");
+	job.inputs[1] = wm_span_of("");
+	job.inputs[2] = wm_span_of("{\"a\":1}\n");
+	check_job(job, "1(-|1) ", "empty inputs fix nothing");
+
+	job = (struct job){ .is_rendered = true,
+		.inputs = { wm_span_of("a,b,c\n1,\"2\",3\n4,5,6"), wm_span_of("c,a,b\n3,1,2\n\"x,y\",,\"\"\"\"\n"),
+			wm_span_of("a;b;c\n") } };
+	job.inputs[2] = wm_span_of("a\tb\tc\r\n1,5\t2\t3\r\n\"\t\"\t\t");
+	check_job(job, "a,b,c\n1,\"2\",3\n4,5,6\n1,2,3\n,\"\"\"\",\"x,y\"\n\"1,5\",2,3\n\t,,\n",
+		"rendered in the layout of the first");
+	job = (struct job){ .is_rendered = true,
+		.inputs = { wm_span_of("a,b\r\n1,2\r\n3,4"), wm_span_of("a,b\n\"5\",6\n7,8"),
+			wm_span_of("b,a\n9,\"x\ny\"\n") } };
+	check_job(job, "a,b\r\n1,2\r\n3,4\r\n\"5\",6\r\n7,8\r\n\"x\ny\",9\r\n", "line ends are those of the first");
+	job = (struct job){ .is_rendered = true, .inputs = { wm_span_of("a\n\"\"\n"), wm_span_of("a\r\n\"\"\r\n") } };
+	check_job(job, "a\n\"\"\n\"\"\n", "one column, empty");
+	job = (struct job){ .is_rendered = true,
+		.inputs = { wm_span_of("{\"a\":1.10, \"b\":-0}\n\n{\"a\":2}"), wm_span_of("{\"a\":3}\r\n{\"a\":4}") } };
+	check_job(job, "{\"a\":1.10, \"b\":-0}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}\n", "NDJSON passes as it came");
+	job = (struct job){ .is_rendered = true, .inputs = { wm_span_of("a,b\n1,2\r\n3,4\r") } };
+	check_job(job, "a,b\n1,2\r\n3,4\n", "a mixture of line ends within an input stays");
+}
+
+static void
+test_questions(void)
+{
+	struct job job = { .wants = "a b",
+		.inputs = { wm_span_of("\xef\xbb\xbf\na;b\r\n\r\n1;2\r\na;b\r\n") },
+		.options = { .delimiter = ';' } };
+	struct wm_reader *reader = run(&job);
+
+	tap_int(wm_reader_format(reader), WM_FORMAT_CSV, "the format");
+	tap_int(wm_reader_delimiter(reader), ';', "the delimiter");
+	tap_text(wm_reader_line_end(reader), "\r\n", "the line end");
+	tap_span(wm_reader_header(reader), "a;b\r\n", "the header without byte order mark");
+	tap_int((int64_t)wm_reader_counts(reader).bytes, 21, "bytes");
+	tap_int((int64_t)wm_reader_counts(reader).lines_blank, 2, "blank lines");
+	tap_int((int64_t)wm_reader_counts(reader).headers_repeated, 1, "repeated headers");
+	tap_int(wm_reader_fd(reader), -1, "no descriptor between inputs");
+	tap_text(wm_reader_name(reader), "a", "the name stays");
+	tap_ok(wm_reader_column_seen(reader, 1), "columns of the header are there");
+	wm_reader_free(reader);
+
+	job = (struct job){ .wants = "a x m.t", .inputs = { wm_span_of("\n{\"a\":1}\r\n{\"m\":{\"t\":null}}\n") } };
+	reader = run(&job);
+	tap_int(wm_reader_format(reader), WM_FORMAT_NDJSON, "NDJSON");
+	tap_text(wm_reader_line_end(reader), "\r\n", "its first line end");
+	tap_span(wm_reader_header(reader), "", "no header");
+	tap_ok(wm_reader_column_seen(reader, 0) && !wm_reader_column_seen(reader, 1) &&
+			wm_reader_column_seen(reader, 2),
+		"columns that some record had");
+	wm_reader_free(reader);
+
+	job.inputs[0] = wm_span_of(" \n");
+	reader = run(&job);
+	tap_ok(wm_reader_format(reader) == WM_FORMAT_AUTO && !wm_reader_column_seen(reader, 0) &&
+			strcmp(wm_reader_line_end(reader), "\n") == 0,
+		"nothing is known before the first header or record");
+	wm_reader_free(reader);
+	job.options.columns = "x,a,m.t";
+	job.inputs[0] = wm_span_of("1\t2\t3");
+	reader = run(&job);
+	tap_ok(wm_reader_format(reader) == WM_FORMAT_TSV && wm_reader_delimiter(reader) == '\t' &&
+			wm_reader_header(reader).len == 0,
+		"named columns have no header line");
+	wm_reader_free(reader);
+}
+
+static bool
+check_ahead(struct wm_reader *reader, const char *text, const char *name, struct wm_err *err)
+{
+	int fd = open_text(wm_span_of(text));
+
+	lseek(fd, 1, SEEK_SET);
+	bool is_well = wm_reader_check(reader, fd, name, err);
+	if (lseek(fd, 0, SEEK_CUR) != 1)
+		tap_ok(false, "the offset of %s has moved", name);
+	close(fd);
+	return is_well;
+}
+
+static void
+test_check(void)
+{
+	struct job job = { .wants = "a" };
+	size_t wants_count;
+	struct wm_reader *reader = new_reader(&job, &wants_count);
+	struct wm_err err = { 0 };
+	int directory = open("/", O_RDONLY);
+
+	tap_ok(check_ahead(reader, "_", "empty.csv", &err), "an empty input can be read");
+	tap_ok(check_ahead(reader, "_a,b\n1,2\n", "a.csv", &err), "the first fixes the header");
+	tap_ok(check_ahead(reader, "_b,a\n1,2\n", "b.csv", &err) && err.code == WM_ERR_NONE,
+		"another may change its order");
+	tap_ok(!check_ahead(reader, "_a,c\n1,2\n", "c.csv", &err), "but not its columns");
+	tap_text(err.message, "c.csv:1: no column 'b': inputs must have the columns of a.csv", "and is named");
+	tap_ok(!check_ahead(reader, "_{\"a\":1}\n", "d.json", &err), "another format");
+	tap_text(err.message, "d.json:1: is NDJSON, but a.csv is CSV: name inputs of one format", "is refused");
+	tap_ok(wm_reader_check(reader, directory, "/", &err), "what cannot be read will say so when it is read");
+	close(directory);
+	tap_ok(wm_reader_format(reader) == WM_FORMAT_AUTO && wm_reader_fd(reader) == -1,
+		"nothing has changed for reading");
+	wm_buf_reset(&got);
+	wm_reader_open(reader, open_text(wm_span_of("x\ta\n1\t2\n")), "e.tsv");
+	read_input(reader, &job, wants_count);
+	tap_span(wm_buf_span(&got), "2(2) ", "which may begin with quite another input");
+	wm_reader_free(reader);
+}
+
+static void
+test_io_errors(void)
+{
+	struct job job = { .wants = "a" };
+	size_t wants_count;
+	struct wm_reader *reader = new_reader(&job, &wants_count);
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+
+	wm_buf_reset(&got);
+	wm_reader_open(reader, open("/", O_RDONLY), "some/folder");
+	tap_ok(!read_input(reader, &job, wants_count), "a directory cannot be read");
+	tap_span(wm_buf_span(&got), "FAILED 3 some/folder: Is a directory", "and says so");
+	tap_int(wm_reader_next(reader, &rec, &reject, &err), WM_READ_END, "the stream is at its end");
+	wm_reader_free(reader);
+}
+
+/* Records of the limit and one byte more, line end counted, in every way of reading. */
+static void
+test_limit(void)
+{
+	struct job job = { .wants = "a", .options = { .record_bytes_max = 10 }, .has_details = true };
+	const char *long_detail = "!too-long{longer than the record limit of 10 bytes} ";
+	char want[1000];
+
+	job.inputs[0] = wm_span_of("a,b\n1,3456789\n2,34567890\n3,\"5678\"\n4,\"567890\"\n5,345678\r\n6,3456789\r\n7,"
+				   "345\"789\n8,3\"567890\n9,x\n");
+	snprintf(want, sizeof(want), "2(1) 3%s4(3) 5%s6(5) 7%s8(7) 9%s10(9) ", long_detail, long_detail, long_detail,
+		long_detail);
+	check_job(job, want, "CSV records of 10 and 11 bytes");
+	job.inputs[0] = wm_span_of("a,b\n1,34567890");
+	check_job(job, "2(1) ", "the last one without line end, 10");
+	job.inputs[0] = wm_span_of("a,b\n1,345678901");
+	snprintf(want, sizeof(want), "2%s", long_detail);
+	check_job(job, want, "and 11 bytes");
+	job.inputs[0] = wm_span_of("a,b\n1,\"\n\n\n\n\n\n\n\n\n\n\n\"\n2,x\n");
+	snprintf(want, sizeof(want), "2%s14(2) ", long_detail);
+	check_job(job, want, "lines within one that is too long count");
+	job.inputs[0] = wm_span_of("a,b\n1,\"x\"y         \n2,\"x\"y  \n3,\"            ");
+	snprintf(want, sizeof(want), "2%s3!malformed-csv{text behind a closing quote} 4%s", long_detail, long_detail);
+	check_job(job, want, "too long goes before malformed");
+	job.inputs[0] = wm_span_of("a,b,c,d,e,f\n");
+	check_job(job, "FAILED 1 a:1: the header is longer than the record limit of 10 bytes: raise --record-limit",
+		"a header");
+	job.inputs[0] = wm_span_of("{\"a\":123}\n{\"a\":1234}\n{\"a\":1,} \n{\"a\":1,}   \n          \n         "
+				   "\n{\"a\":5}\r\n{\"a\":12345");
+	snprintf(want, sizeof(want),
+		"1(123) 2%s3!malformed-json{no name where a member must begin, at byte 8} 4%s5%s7(5) "
+		"8!malformed-json{it ends too early, at byte 11} ",
+		long_detail, long_detail, long_detail);
+	check_job(job, want, "NDJSON");
+	job.inputs[0] = wm_span_of("{\"a\":123456789}\n{\"a\":1}\n");
+	snprintf(want, sizeof(want), "1%s2(1) ", long_detail);
+	check_job(job, want, "also its first line");
+	job.inputs[0] = wm_span_of("           \n{\"a\":1}\n");
+	check_job(job, "FAILED 1 a:1: the header is longer than the record limit of 10 bytes: raise --record-limit",
+		"a line of blanks that is too long is no blank line");
+	job = (struct job){ .options = { .record_bytes_max = 10, .no_header = true }, .is_rendered = true };
+	job.inputs[0] = wm_span_of("123456789,\r\n1\t2\n");
+	check_job(job, "1!too-long 1\t2\n", "a first line that is too long says no more than its begin");
+}
+
+/* A line of 5 MB without quotes, one with line ends inside, and what comes behind them. */
+static void
+test_long(void)
+{
+	struct job job = { .wants = "ts key note" };
+	struct wm_buf text;
+	size_t wants_count, records = 0;
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&text, "ts,key,note\n1,a,short\n2,a,");
+	for (int i = 0; i < 10000; i++)
+		for (int k = 0; k < 500; k += 100)
+			wm_buf_addf(&text, "%0100d", 0);
+	wm_buf_add_text(&text, "\n3,b,\"");
+	for (int i = 0; i < 10000; i++)
+		wm_buf_addf(&text, "%0499d\n", 0);
+	wm_buf_add_text(&text, "\"\n");
+	for (int i = 0; i < 1000; i++)
+		wm_buf_add_text(&text, "4,c,s\n");
+	struct wm_reader *reader = new_reader(&job, &wants_count);
+	wm_reader_open(reader, open_text(wm_buf_span(&text)), "long.csv");
+	for (;;) {
+		enum wm_read_result result = wm_reader_next(reader, &rec, &reject, &err);
+
+		if (result == WM_READ_MORE && wm_reader_fill(reader, &err))
+			continue;
+		if (result != WM_READ_RECORD)
+			break;
+		size_t want = records == 1 || records == 2 ? 5000000 : records == 0 ? 5 : 1;
+		is_well = is_well && rec.fields[2].text.len == want &&
+			rec.line == (records <= 2 ? records + 2 : records + 10002);
+		records++;
+	}
+	tap_ok(is_well && records == 1003, "fields of 5 MB, quoted or not, and 1 001 short rows");
+	wm_reader_free(reader);
+	wm_buf_release(&text);
+}
+
+/* What the model says of a CSV text with the columns a and b; wants is "a b". */
+static void
+model_csv(struct wm_span text, size_t limit, struct wm_buf *want)
+{
+	struct csv_model model = { 0 };
+	struct wm_span header = { NULL, 0 };
+	uint64_t line = 1;
+
+	wm_buf_init(&model.fields, WM_BUF_UNBOUNDED);
+	for (size_t at = 0, next; at < text.len; at = next) {
+		uint64_t begin_line = line;
+
+		next = csv_model_read(&model, text, ',', at);
+		for (size_t i = at; i < next; i++)
+			line += text.data[i] == '\n';
+		struct wm_span content = { text.data + at, next - at };
+		content.len -= content.data[content.len - 1] == '\n';
+		content.len -= content.len > 0 && content.data[content.len - 1] == '\r';
+		if (model.is_blank || (header.data != NULL && wm_span_equal(content, header)))
+			continue;
+		if (header.data == NULL) {
+			header = content;
+			continue;
+		}
+		wm_buf_addf(want, "%" PRIu64, begin_line);
+		if (next - at > limit)
+			wm_buf_add_text(want, "!too-long ");
+		else if (model.is_malformed)
+			wm_buf_add_text(want, "!malformed-csv ");
+		else if (model.fields_count != 2)
+			wm_buf_add_text(want, "!ragged ");
+		else
+			wm_buf_addf(want, "%.*s ", (int)model.fields.len, model.fields.data);
+	}
+	wm_buf_release(&model.fields);
+}
+
+/* Rewrites "(x|y)" as "[1:x][1:y]" is hard where fields hold such bytes, so the log itself is made that way. */
+static void
+read_as_model(const struct job *job)
+{
+	size_t wants_count;
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+	struct wm_reader *reader = new_reader(job, &wants_count);
+
+	wm_reader_open(reader, open_text(job->inputs[0]), "random");
+	for (;;) {
+		enum wm_read_result result = wm_reader_next(reader, &rec, &reject, &err);
+
+		if (result == WM_READ_MORE && wm_reader_fill(reader, &err))
+			continue;
+		if (result == WM_READ_REJECTED) {
+			log_reject(job, &reject);
+		} else if (result == WM_READ_RECORD) {
+			wm_buf_addf(&got, "%" PRIu64, rec.line);
+			for (size_t i = 0; i < wants_count; i++) {
+				wm_buf_addf(&got, "[%zu:", rec.fields[i].text.len);
+				wm_buf_add(&got, rec.fields[i].text.data, rec.fields[i].text.len);
+				wm_buf_add_byte(&got, ']');
+			}
+			wm_buf_add_byte(&got, ' ');
+		} else {
+			break;
+		}
+	}
+	wm_reader_free(reader);
+}
+
+static void
+test_csv_against_model(void)
+{
+	static const char *const headers[] = { "a,b\n", "a,b\r\n", "\"a\",b\n", "\n\r\nb,a\n",
+		"\xef\xbb\xbf"
+		"a,\"b\"\r\n" };
+	static const char *const pieces[] = { "a,b", "x", "\"", ",", "\n", "\r\n", "\r", "1,2\n", "\"x\",y\n",
+		"\"\n\"" };
+	uint64_t random = 11;
+	struct wm_buf text, want;
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 6000 && is_well; i++) {
+		size_t header = tap_random(&random) % 5, limit = i % 3 == 0 ? 9 + tap_random(&random) % 6 : 1000;
+		struct job job = { .wants = header == 3 ? "b a" : "a b", .options = { .record_bytes_max = limit } };
+
+		wm_buf_reset(&text);
+		wm_buf_reset(&want);
+		wm_buf_add_text(&text, headers[header]);
+		for (uint64_t n = tap_random(&random) % 24; n-- > 0;)
+			wm_buf_add_text(&text, pieces[tap_random(&random) % 10]);
+		job.inputs[0] = wm_buf_span(&text);
+		size_t mark = header == 4 ? 3 : 0;
+		model_csv(wm_span(text.data + mark, text.len - mark), limit, &want);
+		for (size_t k = 0; k < 3 && is_well; k++) {
+			job.options.read_bytes_max = k == 0 ? 0 : 1 + tap_random(&random) % (k == 1 ? 3 : 30);
+			wm_buf_reset(&got);
+			read_as_model(&job);
+			is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+			if (!is_well)
+				printf("# limit %zu, reads of %zu, text '%.*s'\n# got  %.*s\n# want %.*s\n", limit,
+					job.options.read_bytes_max, (int)text.len, text.data, (int)got.len, got.data,
+					(int)want.len, want.data);
+		}
+	}
+	tap_ok(is_well, "random CSV, any read sizes: records, rejects and lines as the model has them");
+	wm_buf_release(&text);
+	wm_buf_release(&want);
+}
+
+/* Enough rows for several batches and buffers, some quoted, some bad. */
+static void
+test_many_rows(void)
+{
+	static const char *const rows[] = { "1,2\n", "\"q,\",\"w\nv\"\n", "\n", "1\r\n", "abc,defghij\r\n",
+		"\"a\"b,c\n", ",\n" };
+	uint64_t random = 13;
+	struct wm_buf text, want;
+	struct job job = { .wants = "a b" };
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&text, "a,b\n");
+	for (int i = 0; i < 60000; i++) {
+		/* Runs of plain rows, so that batches fill. */
+		uint64_t kind = i / 3000 % 2 == 0 ? 4 : tap_random(&random) % 7;
+
+		wm_buf_add_text(&text, rows[kind]);
+		if (i % 9000 == 0)
+			wm_buf_addf(&text, "%040000d,1\n", i);
+	}
+	model_csv(wm_buf_span(&text), SIZE_MAX, &want);
+	job.inputs[0] = wm_buf_span(&text);
+	static const size_t reads[] = { 0, 65536, 4096, 777 };
+	for (size_t i = 0; i < 4 && is_well; i++) {
+		job.options.read_bytes_max = reads[i];
+		wm_buf_reset(&got);
+		read_as_model(&job);
+		is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+	}
+	tap_ok(is_well, "60 000 rows over many batches");
+	wm_buf_release(&text);
+	wm_buf_release(&want);
+}
+
+static void
+test_ndjson_against_model(void)
+{
+	static const char *const pieces[] = { "{\"a\":1,\"b\":2}", "{\"a\":\"x\"}", "\"", "}", "\n", "\r\n", " ", "\\",
+		"\xff", "{}\n", "{\"a\":[]}\n", "\n{\"a\":{\"b\":1}}\r\n" };
+	uint64_t random = 17;
+	struct wm_buf text, want;
+	size_t records = 0;
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 6000 && is_well; i++) {
+		size_t limit = i % 3 == 0 ? 12 + tap_random(&random) % 6 : 1000;
+		struct job job = { .options = { .record_bytes_max = limit, .format = WM_FORMAT_NDJSON } };
+		uint64_t line = 1;
+
+		wm_buf_reset(&text);
+		wm_buf_reset(&want);
+		for (uint64_t n = tap_random(&random) % 24; n-- > 0;)
+			wm_buf_add_text(&text, pieces[tap_random(&random) % 12]);
+		if (text.len == 0)
+			continue;
+		for (size_t at = 0, len; at < text.len; at += len, line++) {
+			const char *line_feed = memchr(text.data + at, '\n', text.len - at);
+
+			len = line_feed == NULL ? text.len - at : (size_t)(line_feed - (text.data + at)) + 1;
+			bool is_blank = json_model_is_blank(text.data + at, len);
+			if (is_blank && len <= limit)
+				continue;
+			bool is_object = json_model_is_object(text.data + at, len);
+			records += is_object;
+			wm_buf_addf(&want, "%" PRIu64 "%s ", line,
+				len > limit         ? "!too-long"
+					: is_object ? ""
+						    : "!malformed-json");
+		}
+		job.inputs[0] = wm_buf_span(&text);
+		for (size_t k = 0; k < 3 && is_well; k++) {
+			job.options.read_bytes_max = k == 0 ? 0 : 1 + tap_random(&random) % (k == 1 ? 3 : 30);
+			wm_buf_reset(&got);
+			read_as_model(&job);
+			is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+			if (!is_well)
+				printf("# limit %zu, reads of %zu, text '%.*s'\n# got  %.*s\n# want %.*s\n", limit,
+					job.options.read_bytes_max, (int)text.len, text.data, (int)got.len, got.data,
+					(int)want.len, want.data);
+		}
+	}
+	tap_ok(is_well && records > 3000,
+		"random NDJSON, any read sizes: records, rejects and lines as the model has them");
+	wm_buf_release(&text);
+	wm_buf_release(&want);
+}
+
+/* A live pipe: a record comes out as soon as its line feed is there, and nothing waits. */
+static void
+test_pipe(void)
+{
+	struct job job = { .wants = "a" };
+	size_t wants_count;
+	struct wm_reader *reader = new_reader(&job, &wants_count);
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		abort();
+	wm_reader_open(reader, ends[0], "pipe");
+	tap_int(wm_reader_fd(reader), ends[0], "the descriptor to poll");
+	bool is_well = wm_reader_next(reader, &rec, &reject, &err) == WM_READ_MORE;
+	is_well = is_well && write(ends[1], "a\n1\n2", 5) == 5 && wm_reader_fill(reader, &err);
+	is_well =
+		is_well && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_RECORD && wm_span_is(rec.raw, "1\n");
+	is_well = is_well && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_MORE;
+	is_well = is_well && write(ends[1], "3\n", 2) == 2 && wm_reader_fill(reader, &err);
+	is_well =
+		is_well && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_RECORD && wm_span_is(rec.raw, "23\n");
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	is_well =
+		is_well && wm_reader_fill(reader, &err) && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_MORE;
+	close(ends[1]);
+	is_well = is_well && wm_reader_fill(reader, &err) && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_END;
+	is_well = is_well && wm_reader_next(reader, &rec, &reject, &err) == WM_READ_END;
+	tap_ok(is_well, "records of a pipe come one by one");
+	wm_reader_free(reader);
+}
+
+int
+main(void)
+{
+	wm_buf_init(&got, WM_BUF_UNBOUNDED);
+	test_csv();
+	test_options();
+	test_ndjson();
+	test_inputs();
+	test_questions();
+	test_check();
+	test_io_errors();
+	test_limit();
+	test_long();
+	test_csv_against_model();
+	test_many_rows();
+	test_ndjson_against_model();
+	test_pipe();
+	wm_buf_release(&got);
+	return tap_done();
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# wm-window as a user meets it: the README's words, misuse, formats, modes. What it computes is held by the oracle, the
+# cases and the laws.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load /usr/lib/bats/bats-support/load
+	load /usr/lib/bats/bats-assert/load
+	bin=$(cd "${WM_BIN:-build/release}" && pwd)
+	data=$PWD/tests/data
+	root=$PWD
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+window() {
+	"$bin/wm-window" "$@"
+}
+
+# A usage error: one line that has the words given, nothing on standard output, status 2.
+refused() { # words, arguments
+	local words=$1
+	shift
+	run -2 --separate-stderr window "$@"
+	assert_equal "$output" ""
+	assert_equal "${#stderr_lines[@]}" 1
+	[[ $stderr == "wm-window: "*"$words"* ]] || {
+		echo "no '$words' in: $stderr"
+		return 1
+	}
+}
+
+@test "README: the first example does what it says" {
+	command=$(grep -m1 '^    build/release/wm-window' "$root/README.md")
+	want=$(sed -n '/^    window_start,/,/^$/s/^    //p' "$root/README.md")
+	mkdir -p build tests
+	ln -s "$bin" build/release
+	ln -s "$data" tests/data
+	run -0 --separate-stderr bash -c "$command"
+	assert_equal "$output" "$want"
+	[[ $stderr == *"40 of 1707 rows were late"* ]]
+	assert_equal "$(wc -l <late.csv)" 41
+}
+
+@test "late rows aggregated by themselves are all there" {
+	window -q -t time -w 2d --tumbling 1d --late late.csv "$data/earthquakes.csv" >on-time.csv
+	run -0 --separate-stderr window -t time --tumbling 1d late.csv
+	assert_equal "$(awk -F, 'NR > 1 { n += $3 } END { print n }' <<<"$output")" 40
+	assert_equal "$stderr" ""
+}
+
+@test "without a watermark nothing is late, and everything comes at the end" {
+	run -0 --separate-stderr window -t time --tumbling 1d "$data/earthquakes.csv"
+	assert_equal "$(cut -d, -f3 <<<"$output" | tr '\n' ' ')" "count 198 231 242 259 301 249 213 14 "
+	assert_equal "$stderr" ""
+}
+
+@test "CSV and NDJSON of the same rows give the same windows" {
+	window -q -t time -w 2d --tumbling 1d -a count,max:mag -o csv "$data/earthquakes.ndjson" >a.csv
+	window -q -t time -w 2d --tumbling 1d -a count,max:mag "$data/earthquakes.csv" >b.csv
+	cmp a.csv b.csv
+	window -q -t time -w 2d --tumbling 1d -a count,max:mag -o ndjson "$data/earthquakes.csv" >a.ndjson
+	window -q -t time -w 2d --tumbling 1d -a count,max:mag "$data/earthquakes.ndjson" >b.ndjson
+	cmp a.ndjson b.ndjson
+}
+
+@test "misuse: one line that says what to do" {
+	f=$data/earthquakes.csv
+	refused "--tumbling: '0s': must be longer than zero" -t time --tumbling 0s "$f"
+	refused "ten what? write 10s, 10m or 10h" -t time --tumbling 10 "$f"
+	refused "'-5m': must be longer than zero" -t time --tumbling -5m "$f"
+	refused "the slide is longer than the size" -t time --sliding 5m,10m "$f"
+	refused "write SIZE,SLIDE" -t time --sliding 5m "$f"
+	refused "say --tumbling SIZE or --sliding" -t time "$f"
+	refused "exclude each other" -t time --tumbling 1m --sliding 5m,1m "$f"
+	refused "-w: '10': ten what?" -t time -w 10 --tumbling 1d "$f"
+	refused "did you mean 'time'? there are: id, time, updated" -t tmie --tumbling 1d "$f"
+	refused "did you mean 'net'?" -t time --tumbling 1d -g nte "$f"
+	refused "did you mean count? there are: count, sum" -t time --tumbling 1d -a cuont "$f"
+	refused "sum needs a column" -t time --tumbling 1d -a sum "$f"
+	refused "the result has a column 'net' already" -t time --tumbling 1d -g net -a net=count "$f"
+	refused "is NDJSON, but" -t time --tumbling 1d "$f" "$data/earthquakes.ndjson"
+	refused "name the column that holds the event time with -t" --tumbling 1d "$f"
+	refused "no fixed length" -t time --sliding 1mo,1d "$f"
+}
+
+@test "a misused run leaves files as they are" {
+	echo precious >late.csv
+	refused "exists and is not empty" -t time -w 1d --tumbling 1d --late late.csv "$data/earthquakes.csv"
+	assert_equal "$(cat late.csv)" precious
+	cp "$data/earthquakes.csv" in.csv
+	refused "is also an input" -t time -w 1d --tumbling 1d --late in.csv --overwrite in.csv
+	cmp in.csv "$data/earthquakes.csv"
+	refused "did you mean" -t tmie -w 1d --tumbling 1d --late new.csv "$data/earthquakes.csv"
+	[ ! -e new.csv ]
+}
+
+@test "--append and --overwrite do as they say" {
+	for round in 1 2; do
+		window -q -t time -w 2d --tumbling 1d --late late.csv --append "$data/earthquakes.csv" >out.csv
+	done
+	assert_equal "$(wc -l <late.csv)" 81
+	assert_equal "$(grep -c ^id, late.csv)" 1
+	window -q -t time -w 2d --tumbling 1d --late late.csv --overwrite "$data/earthquakes.csv" >out.csv
+	assert_equal "$(wc -l <late.csv)" 41
+}
+
+@test "--late-info says by how much, in CSV and NDJSON" {
+	printf 'ts,v\n100,a\n50,"b,c"\n' | window -q -t ts -w 10s --tumbling 10s --late late.csv --late-info >out.csv
+	assert_equal "$(tail -1 late.csv)" '50,"b,c",40,1970-01-01T00:01:30Z'
+	assert_equal "$(head -1 late.csv)" 'ts,v,_late_by,_late_watermark'
+	printf '{"ts":100}\n{"ts":50, "v":1 }\n' |
+		window -q -t ts -w 10s --tumbling 10s --late late.ndjson --late-info >out.ndjson
+	assert_equal "$(cat late.ndjson)" '{"ts":50, "v":1 ,"_late_by":40,"_late_watermark":"1970-01-01T00:01:30Z"}'
+}
+
+@test "--rejects takes the record with its place and reason, and the status is 0" {
+	printf 'ts,v\n1,2\nx,3\n2,y\n3\n' >in.csv
+	run -0 --separate-stderr window -t ts --tumbling 10s -a sum:v --rejects rejects in.csv
+	assert_equal "${lines[1]}" "1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,2"
+	assert_equal "$(jq -r '[.reason, .line, .column, .time, .raw] | join(" ")' rejects)" \
+		"bad-time 3 ts  x,3
+bad-number 4 v 1970-01-01T00:00:02Z 2,y
+ragged 5   3"
+	printf 'ts\n\377\n' | window -q -t ts --tumbling 10s --rejects rejects2
+	assert_equal "$(jq -r .raw_base64 rejects2)" "/w=="
+}
+
+@test "--strict stops at the first rejected record" {
+	printf 'ts\n1\nx\n2\n' >in.csv
+	run -1 --separate-stderr window -t ts --tumbling 10s --strict in.csv
+	[[ $stderr == *"in.csv:3: "*"stopped, as --strict asks"* ]]
+	[[ $stderr == *"1 open window was not written"* ]]
+}
+
+@test "the report closes the ledger" {
+	window -q -t time -w 2d --tumbling 1d --report report "$data/earthquakes.csv" >out.csv
+	run -0 jq -r 'select(.type == "report") | [.rows_in, .rows_used, .rows_late, .rows_rejected, .status] | @csv' report
+	assert_output "1707,1667,40,0,0"
+}
+
+@test "update writes what changed, complete writes everything once" {
+	printf 'ts,k\n1,a\n2,a\n11,b\n' >in.csv
+	run -0 window -t ts --tumbling 10s -g k --mode update in.csv
+	assert_equal "$(cut -d, -f3- <<<"$output" | tr '\n' ' ')" "k,count a,1 a,2 b,1 "
+	run -0 window -t ts --tumbling 10s -g k --mode complete in.csv
+	assert_equal "$(cut -d, -f3- <<<"$output" | tr '\n' ' ')" "k,count a,2 b,1 "
+}
+
+@test "--eof hold says what it keeps back" {
+	printf 'ts\n1\n21\n' >in.csv
+	run -0 --separate-stderr window -t ts -w 0s --tumbling 10s --eof hold in.csv
+	assert_equal "${#lines[@]}" 2
+	[[ $stderr == *"held at the end of input: 1 open window was not written"* ]]
+}
+
+@test "calendar windows follow the zone" {
+	printf 't\n2025-10-26T12:00:00Z\n' >in.csv
+	run -0 window -t t --tumbling 1d --tz Europe/Berlin in.csv
+	assert_equal "${lines[1]}" "2025-10-26T00:00:00+02:00,2025-10-27T00:00:00+01:00,1"
+	run -0 window -t t --tumbling 1mo in.csv
+	assert_equal "${lines[1]}" "2025-10-01T00:00:00Z,2025-11-01T00:00:00Z,1"
+	run -0 window -t t --tumbling 1w in.csv
+	assert_equal "${lines[1]}" "2025-10-20T00:00:00Z,2025-10-27T00:00:00Z,1"
+}
+
+@test "a row that runs far ahead is named" {
+	{
+		echo ts
+		seq 0 60 600
+		echo 86400
+		seq 660 60 1200
+	} >in.csv
+	run -0 --separate-stderr window -t ts -w 60s --tumbling 60s in.csv
+	[[ $stderr == *"in.csv:13: this row, of 1970-01-02T00:00:00Z, moved the watermark on by "*"is its clock right?"* ]]
+}
+
+@test "several FILEs are one stream; another order of columns is put right" {
+	printf 'ts,v\n1,a\n' >a.csv
+	printf 'v,ts\r\nb,100\r\nc,2\r\n' >b.csv
+	run -0 window -q -t ts -w 10s --tumbling 10s -a count,max:v --late late.csv a.csv b.csv
+	assert_equal "$(cut -d, -f3- <<<"$output" | tr '\n' ' ')" "count,v_max 1,a 1,b "
+	assert_equal "$(cat late.csv)" "$(printf 'ts,v\n2,c')"
+	printf 'ts,w\n1,2\n' >c.csv
+	refused "c.csv:1: " -t ts --tumbling 10s a.csv c.csv
+}
