@@ -96,7 +96,7 @@ refused() { # words, arguments
 }
 
 @test "--append and --overwrite do as they say" {
-	for round in 1 2; do
+	for _ in 1 2; do
 		window -q -t time -w 2d --tumbling 1d --late late.csv --append "$data/earthquakes.csv" >out.csv
 	done
 	assert_equal "$(wc -l <late.csv)" 81

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/near.h"
 #include "lib/base/shown.h"
 
 #define LISTED_MAX 10 /* names that a message lists */
-#define NEAR_BYTES_MAX 64
 
 void
 wm_header_release(struct wm_header *header)
@@ -58,53 +58,6 @@ wm_header_number(struct wm_header *header, size_t count)
 	free(names);
 }
 
-static size_t
-least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Letters to insert, drop, change, or swap with their neighbour until a is b. Both at most NEAR_BYTES_MAX long. */
-static size_t
-distance(struct wm_span a, struct wm_span b)
-{
-	size_t rows[3][NEAR_BYTES_MAX + 1]; /* row i of the table stands in rows[i % 3] */
-
-	for (size_t j = 0; j <= b.len; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= a.len; i++) {
-		size_t *row = rows[i % 3], *above = rows[(i - 1) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b.len; j++) {
-			row[j] =
-				least(least(row[j - 1], above[j]) + 1, above[j - 1] + (a.data[i - 1] != b.data[j - 1]));
-			if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
-				row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
-		}
-	}
-	return rows[a.len % 3][b.len];
-}
-
-/* The name that was probably meant; NULL if none is near. */
-static const struct wm_span *
-nearest(const struct wm_header *header, struct wm_span name)
-{
-	const struct wm_span *best = NULL;
-	size_t best_distance = (name.len + 2) / 3 + 1; /* one slip in three letters */
-
-	for (size_t i = 0; i < header->count && name.len <= NEAR_BYTES_MAX; i++) {
-		if (header->names[i].len == 0 || header->names[i].len > NEAR_BYTES_MAX)
-			continue;
-		size_t found = distance(name, header->names[i]);
-		if (found < best_distance && found < name.len) {
-			best = &header->names[i];
-			best_distance = found;
-		}
-	}
-	return best;
-}
-
 static void
 list_names(const struct wm_header *header, struct wm_buf *out)
 {
@@ -137,12 +90,14 @@ wm_header_find(
 	wm_buf_add_text(&text, found == 0 ? "no column '" : "column '");
 	wm_shown(name, &text);
 	if (found == 0) {
-		const struct wm_span *near = nearest(header, name);
+		struct wm_near near = wm_near_to(name);
 
+		for (size_t i = 0; i < header->count; i++)
+			wm_near_try(&near, header->names[i]);
 		wm_buf_add_text(&text, "': ");
-		if (near != NULL) {
+		if (near.best.data != NULL) {
 			wm_buf_add_text(&text, "did you mean '");
-			wm_shown(*near, &text);
+			wm_shown(near.best, &text);
 			wm_buf_add_text(&text, "'? ");
 		}
 		wm_buf_add_text(&text, "there are: ");
