@@ -1,6 +1,8 @@
 #include "cmd/cli.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,12 +12,17 @@
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
+#include "lib/base/mem.h"
 #include "lib/base/near.h"
 #include "lib/base/shown.h"
 #include "lib/record/writer.h"
+#include "lib/time/instant.h"
 
-/* Rows of an option table, headings included: for arrays on the stack. */
+/* Rows of an option table with the groups that it takes, headings included: for arrays on the stack. */
 #define OPTIONS_MAX 128
+
+/* The longest list of --files0-from: names for millions of files. */
+#define FILES0_BYTES_MAX ((size_t)1 << 28)
 
 /* What getopt_long() returns for row 0: above every byte. */
 #define ROW_FIRST 256
@@ -28,6 +35,109 @@
 #define HELP_COLUMN 26
 
 static const char *tool_name = "wm";
+
+#define AT(field) offsetof(struct cli_common, field)
+static const struct cli_option input_options[] = {
+	CLI_HEADING("Input"),
+	{ 'i', "input-format", "auto|csv|tsv|ndjson", "format of the input (default auto: by its first bytes)",
+		CLI_CHOICE, AT(input_format), CLI_SCREEN },
+	{ 'd', "delimiter", "C", "CSV delimiter: one byte, or \\t", CLI_TEXT, AT(delimiter), CLI_SCREEN },
+	{ 0, "columns", "NAMES", "names of the columns of CSV without a header; @FILE: from FILE's first line",
+		CLI_NAMES, AT(columns), CLI_ALL },
+	{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG, AT(no_header),
+		CLI_ALL },
+	{ 0, "order", "given|time", "several FILEs: as named (default), or by their first event time", CLI_CHOICE,
+		AT(order), CLI_ALL },
+	{ 0, "merge", NULL, "several FILEs side by side, each with a watermark of its own", CLI_FLAG, AT(merge),
+		CLI_ALL },
+	{ 0, "files0-from", "FILE", "names of the inputs, each ended by a NUL byte (find -print0)", CLI_TEXT,
+		AT(files0_from), CLI_ALL },
+	{ 0, "record-limit", "SIZE", "longest record (default 64M); longer ones are rejected", CLI_SIZE,
+		AT(record_limit), CLI_ALL },
+	CLI_END,
+};
+static const struct cli_option time_options[] = {
+	CLI_HEADING("Event time and watermark"),
+	{ 't', "time", "COLUMN", "column of the event time; date+time: two columns", CLI_TIME, AT(time_column),
+		CLI_SCREEN },
+	{ 0, "time-format", "F", "auto (default), iso, s, ms, us, ns, clf, rfc2822 or a strptime pattern", CLI_TEXT,
+		AT(time_format), CLI_SCREEN },
+	{ 0, "tz", "ZONE", "zone of times without one, and of results; default UTC", CLI_TEXT, AT(tz), CLI_SCREEN },
+	{ 0, "time-reference", "T", "for times without a year: the year nearest to T", CLI_TEXT, AT(time_reference),
+		CLI_ALL },
+	{ 0, "repeated-hour", "earlier|later", "which one a time means in the hour that a clock change repeats",
+		CLI_CHOICE, AT(repeated_hour), CLI_ALL },
+	{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d)", CLI_DURATION, AT(delay),
+		CLI_SCREEN },
+	{ 0, "max-jump", "D", "a row more than D ahead of all others does not move the watermark by itself",
+		CLI_DURATION, AT(max_jump), CLI_ALL },
+	{ 0, "max-ahead", "D", "rows more than D ahead of their arrival (--ingest) are rejected", CLI_DURATION,
+		AT(max_ahead), CLI_ALL },
+	{ 0, "ingest", "COLUMN|now", "arrival time of a row, for --max-ahead", CLI_COLUMN, AT(ingest), CLI_ALL },
+	{ 0, "trigger", "W", "when the watermark moves: each (default), 1000rows, event:D, wall:D, column:C, file, eof",
+		CLI_TEXT, AT(trigger), CLI_SCREEN },
+	{ 0, "eof", "flush|hold|trigger",
+		"at the end of input: write what is open (default), keep it, or end the batch", CLI_CHOICE, AT(eof),
+		CLI_ALL },
+	{ 0, "compat", "spark", "judge as Spark does where our edge differs", CLI_TEXT, AT(compat), CLI_ALL },
+	CLI_END,
+};
+static const struct cli_option report_options[] = {
+	CLI_HEADING("Late and rejected rows, reports"),
+	{ 0, "late", "FILE", "late rows, as they came, header included", CLI_PATH, AT(late_path), CLI_SCREEN },
+	{ 0, "late-info", NULL, "add _late_by (seconds) and _late_watermark to them", CLI_FLAG, AT(late_info),
+		CLI_ALL },
+	{ 0, "rejects", "FILE", "records of no use, each with its reason, as NDJSON", CLI_PATH, AT(rejects_path),
+		CLI_SCREEN },
+	{ 0, "append", NULL, "add to --late, --rejects, --report and --out files that exist", CLI_FLAG, AT(append),
+		CLI_ALL },
+	{ 0, "overwrite", NULL, "replace them", CLI_FLAG, AT(overwrite), CLI_ALL },
+	{ 0, "strict", NULL, "stop at the first record that is rejected", CLI_FLAG, AT(strict), CLI_SCREEN },
+	{ 0, "fail-late", "SHARE", "status 5 if more of the rows were late (1/1000, 0.1%)", CLI_TEXT, AT(fail_late),
+		CLI_ALL },
+	{ 0, "report", "FILE", "the ledger of all rows, as NDJSON", CLI_PATH, AT(report_path), CLI_SCREEN },
+	{ 0, "metrics", "FILE.prom", "the same for Prometheus' textfile collector", CLI_PATH, AT(metrics_path),
+		CLI_ALL },
+	{ 0, "progress", "auto|bar|json|none", "on standard error: a bar, or an object a batch", CLI_CHOICE,
+		AT(progress), CLI_ALL },
+	{ 'q', "quiet", NULL, "no summary on standard error", CLI_FLAG, AT(quiet), CLI_SCREEN },
+	{ 'v', "verbose", NULL, "always a summary on standard error", CLI_FLAG, AT(verbose), CLI_SCREEN },
+	{ 0, "explain", NULL, "read nothing: say in words what this command will do", CLI_FLAG, AT(explain),
+		CLI_SCREEN },
+	CLI_END,
+};
+static const struct cli_option output_options[] = {
+	CLI_HEADING("Output"),
+	{ 'o', "output-format", "same|csv|tsv|ndjson|table", "format of the results (default same: as the input)",
+		CLI_CHOICE, AT(output_format), CLI_SCREEN },
+	{ 0, "output-time", "iso|s|ms|us|ns", "format of times in the results (default iso)", CLI_CHOICE,
+		AT(output_time), CLI_ALL },
+	{ 0, "ofmt", "FORMAT", "printf format of computed fractions (%.3f)", CLI_TEXT, AT(ofmt), CLI_ALL },
+	{ 0, "no-output-header", NULL, "no header line", CLI_FLAG, AT(no_output_header), CLI_ALL },
+	{ 0, "out", "FILE", "results here instead of standard output", CLI_PATH, AT(out_path), CLI_ALL },
+	CLI_END,
+};
+#undef AT
+
+/* cli_parse() answers both itself. */
+static const struct cli_option help_options[] = {
+	CLI_HEADING("Help"),
+	{ 'h', "help", "[=all]", "this page; =all: every option", CLI_FLAG, SIZE_MAX - 1, CLI_SCREEN },
+	{ 'V', "version", NULL, "the version", CLI_FLAG, SIZE_MAX - 1, CLI_SCREEN },
+	CLI_END,
+};
+
+/* In the order of --help; a mask of 0 is in every tool. */
+static const struct {
+	unsigned mask;
+	const struct cli_option *options;
+} groups[] = {
+	{ CLI_GROUP_INPUT, input_options },
+	{ CLI_GROUP_TIME, time_options },
+	{ CLI_GROUP_REPORTS, report_options },
+	{ CLI_GROUP_OUTPUT, output_options },
+	{ 0, help_options },
+};
 
 /*
  * What other tools call our options. The advice is given by tools that have
@@ -53,7 +163,7 @@ static const struct {
 	{ "format|csv|tsv|json|ndjson|jsonl", "input-format",
 		"write -i F for the input, -o F for the output, --time-format F for times" },
 	{ "input|file|files", "input-format", "name inputs without an option; their format is -i F" },
-	{ "output|out", "output-format", "results go to standard output: write > FILE; their format is -o F" },
+	{ "output|output-file|outfile", "out", "write > FILE or --out FILE; the format is -o F" },
 	{ "separator|sep|fs|field-separator", "delimiter", "write -d C (--delimiter)" },
 	{ "header", "no-header", "the first line of CSV is one; where it is not: --columns NAMES or --no-header" },
 	{ "timezone|time-zone|zone", "tz", "write --tz ZONE" },
@@ -62,6 +172,11 @@ static const struct {
 	{ "side-output|late-output|late-rows|late-file", "late", "write --late FILE" },
 	{ "errors|bad|invalid|dead-letter", "rejects", "write --rejects FILE" },
 	{ "silent", "quiet", "write -q (--quiet)" },
+	{ "batch|batch-size|flush-interval|emit", "trigger", "write --trigger 1000rows, event:10s or wall:10s" },
+	{ "dry-run|describe|plan", "explain", "write --explain" },
+	{ "files-from|file-list|inputs", "files0-from", "write --files0-from FILE; its names end in NUL bytes" },
+	{ "prometheus", "metrics", "write --metrics FILE.prom" },
+	{ "year|reference|base-time", "time-reference", "write --time-reference T" },
 };
 
 /* ---- messages ---- */
@@ -193,18 +308,18 @@ is_heading(const struct cli_option *option)
 }
 
 static const struct cli_option *
-find_name(const struct cli_tool *tool, struct wm_span name)
+find_name(const struct cli_option *table, struct wm_span name)
 {
-	for (const struct cli_option *option = tool->options; option->name != NULL; option++)
+	for (const struct cli_option *option = table; option->name != NULL; option++)
 		if (!is_heading(option) && wm_span_is(name, option->name))
 			return option;
 	return NULL;
 }
 
 static const struct cli_option *
-find_letter(const struct cli_tool *tool, int letter)
+find_letter(const struct cli_option *table, int letter)
 {
-	for (const struct cli_option *option = tool->options; option->name != NULL; option++)
+	for (const struct cli_option *option = table; option->name != NULL; option++)
 		if (!is_heading(option) && option->letter != 0 && option->letter == letter)
 			return option;
 	return NULL;
@@ -246,16 +361,16 @@ refuse_choice(const char *option, struct wm_span word, const char *choices)
 
 /* A long option that the table does not have: a word of another tool, an abbreviation, or misspelt. */
 static _Noreturn void
-refuse_name(const struct cli_tool *tool, struct wm_span name)
+refuse_name(const struct cli_option *table, struct wm_span name)
 {
 	struct wm_near near = wm_near_to(name);
 	const struct cli_option *begun[2] = { NULL, NULL }; /* the first and the last that begin with name */
 
 	for (size_t row = 0; row < sizeof(foreign_words) / sizeof(foreign_words[0]); row++)
 		if (index_of(foreign_words[row].words, name) >= 0 &&
-			find_name(tool, wm_span_of(foreign_words[row].option)) != NULL)
+			find_name(table, wm_span_of(foreign_words[row].option)) != NULL)
 			cli_misuse("no option --%s: %s", shown_span(name).text, foreign_words[row].advice);
-	for (const struct cli_option *option = tool->options; option->name != NULL; option++) {
+	for (const struct cli_option *option = table; option->name != NULL; option++) {
 		if (is_heading(option))
 			continue;
 		wm_near_try(&near, wm_span_of(option->name));
@@ -325,6 +440,34 @@ check_column(const char *text, struct wm_err *err)
 }
 
 static bool
+check_names(const char *text, struct wm_err *err)
+{
+	if (text[0] == '@')
+		return text[1] != '\0' || wm_err_set(err, WM_ERR_USAGE, "'@' names no file: write @FILE");
+	return check_columns(text, err);
+}
+
+static bool
+check_time(const char *text, struct wm_err *err)
+{
+	struct wm_span rest = wm_span_of(text), part;
+	size_t count = 0;
+
+	while (wm_list_next(&rest, '+', &part)) {
+		struct wm_column column;
+
+		if (++count > 2)
+			return wm_err_set(err, WM_ERR_USAGE,
+				"'%s' is more than two columns: write date+time (a '+' in a name is written \\+)",
+				shown(text).text);
+		if (!wm_column_parse(part, &column, err))
+			return false;
+		wm_column_release(&column);
+	}
+	return true;
+}
+
+static bool
 parse_duration(const char *text, bool may_be_negative, struct cli_duration *duration, struct wm_err *err)
 {
 	int64_t us;
@@ -379,6 +522,8 @@ check_path(const char *text, struct wm_err *err)
 {
 	if (*text == '\0')
 		return wm_err_set(err, WM_ERR_USAGE, "'' is no file name");
+	if (strcmp(text, "-") == 0)
+		return wm_err_set(err, WM_ERR_USAGE, "'-' is standard output, where the results go: name a file");
 	if (is_duration(text))
 		return wm_err_set(err, WM_ERR_USAGE,
 			"'%s' is a duration, and this option names a file: the delay is -w (a file of that name: ./%s)",
@@ -422,6 +567,14 @@ take(const struct cli_option *option, const char *name, const char *text, void *
 		break;
 	case CLI_COLUMNS:
 		is_good = check_columns(text, &err);
+		*(const char **)member = text;
+		break;
+	case CLI_NAMES:
+		is_good = check_names(text, &err);
+		*(const char **)member = text;
+		break;
+	case CLI_TIME:
+		is_good = check_time(text, &err);
 		*(const char **)member = text;
 		break;
 	case CLI_TEXT:
@@ -479,12 +632,12 @@ put_option(struct wm_buf *out, const struct cli_option *option)
 }
 
 static void
-put_help(struct wm_buf *out, const struct cli_tool *tool, enum cli_level level)
+put_help(struct wm_buf *out, const struct cli_tool *tool, const struct cli_option *table, enum cli_level level)
 {
 	const struct cli_option *heading = NULL;
 
 	wm_buf_addf(out, "Usage: %s %s\n%s - %s\n", tool->name, tool->usage, tool->name, tool->summary);
-	for (const struct cli_option *option = tool->options; option->name != NULL; option++) {
+	for (const struct cli_option *option = table; option->name != NULL; option++) {
 		if (is_heading(option)) {
 			heading = option;
 		} else if (option->level <= level) {
@@ -500,8 +653,8 @@ put_help(struct wm_buf *out, const struct cli_tool *tool, enum cli_level level)
 		wm_buf_addf(out, "  %.*s\n", (int)line.len, line.data);
 }
 
-static _Noreturn void
-print_and_exit(struct wm_buf *text)
+void
+cli_answer(struct wm_buf *text)
 {
 	struct wm_writer *writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	struct wm_err err;
@@ -515,15 +668,15 @@ print_and_exit(struct wm_buf *text)
 }
 
 static _Noreturn void
-answer_help(const struct cli_tool *tool, const char *word)
+answer_help(const struct cli_tool *tool, const struct cli_option *table, const char *word)
 {
 	struct wm_buf text;
 
 	if (word != NULL && strcmp(word, "all") != 0)
 		refuse_choice("--help", wm_span_of(word), "all");
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	put_help(&text, tool, word == NULL ? CLI_SCREEN : CLI_ALL);
-	print_and_exit(&text);
+	put_help(&text, tool, table, word == NULL ? CLI_SCREEN : CLI_ALL);
+	cli_answer(&text);
 }
 
 static _Noreturn void
@@ -533,7 +686,7 @@ answer_version(const struct cli_tool *tool)
 
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	wm_buf_addf(&text, "%s " WM_VERSION "\n", tool->name);
-	print_and_exit(&text);
+	cli_answer(&text);
 }
 
 /* ---- what the common options can check by themselves ---- */
@@ -557,12 +710,77 @@ check_delimiter(struct cli_common *common)
 			shown(text).text);
 }
 
+/* "1000" of "1000rows"; false where text begins with no digit, or with a number that is too large. */
+static bool
+parse_number(const char *text, int64_t *number, const char **end)
+{
+	int64_t value = 0;
+
+	for (*end = text; **end >= '0' && **end <= '9'; ++*end) {
+		int64_t digit = **end - '0';
+
+		if (value > (INT64_MAX - digit) / 10)
+			return false;
+		value = value * 10 + digit;
+	}
+	*number = value;
+	return *end != text;
+}
+
+/* What stands behind "event:" or "column:"; NULL where text does not begin with that word. */
+static const char *
+behind(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	return strncmp(text, word, len) == 0 ? text + len : NULL;
+}
+
+static void
+parse_trigger_period(struct cli_common *common, enum cli_trigger_word word, const char *text)
+{
+	struct cli_duration period;
+	struct wm_err err;
+
+	if (!parse_duration(text, false, &period, &err))
+		cli_misuse("--trigger: %s", err.message);
+	if (period.us == 0)
+		cli_misuse("--trigger: '%s': must be longer than zero", shown(text).text);
+	common->trigger_word = word;
+	common->trigger_period_us = period.us;
+}
+
+/* A trigger that is none of the words, and none with an argument. */
+static void
+parse_trigger_rows(struct cli_common *common, const char *text)
+{
+	static const char choices[] = "each|1000rows|event:10s|wall:10s|column:C|file|eof";
+	const char *end;
+	int64_t rows;
+
+	if (!parse_number(text, &rows, &end)) {
+		if (*text >= '0' && *text <= '9')
+			cli_misuse("--trigger: '%s': the number is too large", shown(text).text);
+		refuse_choice("--trigger", wm_span_of(text), choices);
+	}
+	if (*end == '\0')
+		cli_misuse(
+			"--trigger: '%s': %s what? write %srows, event:%ss or wall:%ss", text, text, text, text, text);
+	if (is_duration(text))
+		cli_misuse("--trigger: '%s': write event:%s (of event time) or wall:%s (of the clock)",
+			shown(text).text, shown(text).text, shown(text).text);
+	if (strcmp(end, "rows") != 0)
+		refuse_choice("--trigger", wm_span_of(text), choices);
+	if (rows == 0)
+		cli_misuse("--trigger: '%s': write 1rows or more", text);
+	common->trigger_word = CLI_TRIGGER_ROWS;
+	common->trigger_rows = (uint64_t)rows;
+}
+
 static void
 check_trigger(struct cli_common *common)
 {
-	static const char choices[] = "each|file|eof|column:C";
-	static const char column[] = "column:";
-	const char *text = common->trigger;
+	const char *text = common->trigger, *rest;
 	struct wm_err err;
 
 	if (text == NULL || strcmp(text, "each") == 0) {
@@ -571,27 +789,88 @@ check_trigger(struct cli_common *common)
 		common->trigger_word = CLI_TRIGGER_FILE;
 	} else if (strcmp(text, "eof") == 0) {
 		common->trigger_word = CLI_TRIGGER_EOF;
-	} else if (strncmp(text, column, sizeof(column) - 1) == 0) {
+	} else if ((rest = behind(text, "event:")) != NULL) {
+		parse_trigger_period(common, CLI_TRIGGER_EVENT, rest);
+	} else if ((rest = behind(text, "wall:")) != NULL) {
+		parse_trigger_period(common, CLI_TRIGGER_WALL, rest);
+	} else if ((rest = behind(text, "column:")) != NULL) {
 		common->trigger_word = CLI_TRIGGER_COLUMN;
-		common->trigger_column = text + sizeof(column) - 1;
-		if (!check_column(common->trigger_column, &err))
+		common->trigger_column = rest;
+		if (!check_column(rest, &err))
 			cli_misuse("--trigger: %s", err.message);
 	} else {
-		refuse_choice("--trigger", wm_span_of(text), choices);
+		parse_trigger_rows(common, text);
 	}
+}
+
+/* "1/1000" or "0.1%", as a fraction. */
+static void
+check_fail_late(struct cli_common *common)
+{
+	const char *text = common->fail_late, *end;
+	int64_t part, whole = 100, digits = 0;
+	bool is_good;
+
+	if (text == NULL)
+		return;
+	is_good = parse_number(text, &part, &end);
+	if (is_good && *end == '/') {
+		is_good = parse_number(end + 1, &whole, &end) && *end == '\0' && whole != 0;
+	} else if (is_good && (*end == '\0' || *end == '.')) {
+		const char *point = end;
+
+		if (*point == '.')
+			is_good = parse_number(point + 1, &digits, &end) && end - point <= 10;
+		if (is_good && *end == '\0')
+			cli_misuse("--fail-late: '%s': of what? write 1/1000 or 0.1%%", text);
+		for (const char *at = point + 1; is_good && at < end; at++)
+			whole *= 10;
+		is_good = is_good && strcmp(end, "%") == 0 && part <= 100;
+		if (is_good)
+			part = part * (whole / 100) + digits;
+	} else {
+		is_good = is_good && strcmp(end, "%") == 0;
+	}
+	if (!is_good)
+		cli_misuse("--fail-late: '%s' is no share: write 1/1000 or 0.1%%", shown(text).text);
+	if (part > whole)
+		cli_misuse("--fail-late: '%s' is more than all rows", text);
+	common->fail_late_part = part;
+	common->fail_late_whole = whole;
+}
+
+/* Flags, then a width and a precision of at most two digits, then the letter. */
+static void
+check_ofmt(const struct cli_common *common)
+{
+	const char *at = common->ofmt;
+	bool is_good = at != NULL && *at++ == '%';
+
+	if (common->ofmt == NULL)
+		return;
+	if (is_good) {
+		at += strspn(at, "-+ #0");
+		at += strspn(at, "0123456789") > 2 ? 0 : strspn(at, "0123456789");
+		if (*at == '.')
+			at += strspn(at + 1, "0123456789") > 2 ? 0 : 1 + strspn(at + 1, "0123456789");
+		is_good = *at != '\0' && strchr("efgEFG", *at) != NULL && at[1] == '\0';
+	}
+	if (!is_good)
+		cli_misuse("--ofmt: '%s' is no format of one number: write %%.3f, %%8.2f or %%.6g",
+			shown(common->ofmt).text);
 }
 
 /* No file is named by two options. What stands below /dev is no file: /dev/null may take all. */
 static void
-check_paths(const struct cli_tool *tool, const void *options)
+check_paths(const struct cli_option *table, const void *options)
 {
-	for (const struct cli_option *a = tool->options; a->name != NULL; a++) {
+	for (const struct cli_option *a = table; a->name != NULL; a++) {
 		const char *path =
 			a->type == CLI_PATH ? *(const char *const *)((const char *)options + a->offset) : NULL;
 
 		if (path == NULL || strncmp(path, "/dev/", 5) == 0)
 			continue;
-		for (const struct cli_option *b = tool->options; b != a; b++) {
+		for (const struct cli_option *b = table; b != a; b++) {
 			const char *other =
 				b->type == CLI_PATH ? *(const char *const *)((const char *)options + b->offset) : NULL;
 
@@ -602,55 +881,218 @@ check_paths(const struct cli_tool *tool, const void *options)
 	}
 }
 
+/* --files0-from: its list becomes the operands. */
 static void
-check_common(struct cli_common *common)
+read_names(struct cli_common *common)
 {
+	const char *path = common->files0_from;
+	bool is_standard_input = strcmp(path, "-") == 0;
+	const char *name = is_standard_input ? "standard input" : path;
+	int fd = is_standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct wm_buf *text = &common->files_text;
 	struct wm_err err;
+	ssize_t got = fd == -1 ? -1 : 0;
+	size_t count = 0;
 
-	check_delimiter(common);
-	check_trigger(common);
+	wm_buf_init(text, FILES0_BYTES_MAX);
+	while (got != -1) {
+		if (!wm_buf_reserve(text, 1 << 16)) {
+			(void)wm_err_set(&err, WM_ERR_LIMIT, "%s: more than %zu MiB of names", shown(name).text,
+				FILES0_BYTES_MAX >> 20);
+			cli_die(&err);
+		}
+		got = read(fd, text->data + text->len, 1 << 16);
+		if (got == 0)
+			break;
+		if (got > 0)
+			text->len += (size_t)got;
+		else if (errno == EINTR)
+			got = 0;
+	}
+	if (got == -1) {
+		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", shown(name).text, strerror(errno));
+		cli_die(&err);
+	}
+	if (!is_standard_input)
+		close(fd);
+	if (text->len == 0)
+		cli_misuse("--files0-from: '%s' names no file", shown(path).text);
+	if (memchr(text->data, '\0', text->len) == NULL && memchr(text->data, '\n', text->len) != NULL)
+		cli_misuse(
+			"--files0-from: '%s' has lines: each name ends in a NUL byte: write find -print0, or tr '\\n' "
+			"'\\0'",
+			shown(path).text);
+	if (text->data[text->len - 1] != '\0')
+		text->data[text->len++] = '\0';
+	for (size_t at = 0; at < text->len; count++)
+		at += strlen(text->data + at) + 1;
+	common->files_list = wm_reallocarray(NULL, count, sizeof(common->files_list[0]));
+	common->files = common->files_list;
+	common->files_count = count;
+	for (size_t at = 0, i = 0; i < count; i++) {
+		const char *file = text->data + at;
+
+		if (*file == '\0')
+			cli_misuse("--files0-from: '%s': name %zu of %zu is empty", shown(path).text, i + 1, count);
+		if (is_standard_input && strcmp(file, "-") == 0)
+			cli_misuse("--files0-from: name %zu of %zu is '-', but standard input holds the names", i + 1,
+				count);
+		common->files_list[i] = file;
+		at += strlen(file) + 1;
+	}
+}
+
+/* Last of the checks, as it reads the list of names. */
+static void
+check_inputs(struct cli_common *common)
+{
+	bool is_list = common->files0_from != NULL;
+
+	if (is_list && *common->files0_from == '\0')
+		cli_misuse("--files0-from: '' is no file name");
+	if (is_list && common->files_count != 0)
+		cli_misuse(
+			"--files0-from: '%s' is an input too: name inputs in one place", shown(common->files[0]).text);
 	if (common->columns != NULL && common->no_header)
 		cli_misuse("--columns and --no-header: both say what the columns are called: give one of them");
-	if (common->compat != NULL && strcmp(common->compat, "spark") != 0)
-		refuse_choice("--compat", wm_span_of(common->compat), "spark");
-	common->is_spark = common->compat != NULL;
+	if (common->merge && common->order == CLI_ORDER_TIME)
+		cli_misuse("--merge and --order time: side by side, or one after the other: give one of them");
+	if (common->merge && common->trigger_word == CLI_TRIGGER_FILE)
+		cli_misuse("--merge and --trigger file: files read side by side do not end one after the other: give "
+			   "one of "
+			   "them");
+	if (is_list && !common->explain)
+		read_names(common);
+	bool has_standard_input = common->files_count == 0 && !is_list;
+	for (size_t i = 0; i < common->files_count; i++)
+		has_standard_input = has_standard_input || strcmp(common->files[i], "-") == 0;
+	if (common->order == CLI_ORDER_TIME && has_standard_input)
+		cli_misuse("--order time: the first event time of standard input is not known beforehand: name files");
+}
+
+static void
+check_guards(struct cli_common *common)
+{
+	if (common->max_jump.text != NULL && common->delay.text == NULL)
+		cli_misuse("--max-jump: there is no watermark that could jump: give a delay with -w");
+	if (common->max_jump.text != NULL && common->max_jump.us == 0)
+		cli_misuse("--max-jump: '%s': must be longer than zero", common->max_jump.text);
+	if (common->max_ahead.text != NULL && common->ingest == NULL)
+		cli_misuse(
+			"--max-ahead: ahead of what? name the column of arrival times with --ingest COLUMN, or write "
+			"--ingest now");
+	if (common->ingest != NULL && common->max_ahead.text == NULL)
+		cli_misuse("--ingest: nothing asks for the arrival time: give --max-ahead D");
+	common->is_ingest_now = common->ingest != NULL && strcmp(common->ingest, "now") == 0;
+}
+
+static void
+check_zone_and_reference(struct cli_common *common)
+{
+	const char *reference = common->time_reference, *why;
+	struct wm_err err;
+
+	if (common->tz != NULL) {
+		common->zone = wm_zone_open(wm_span_of(common->tz), &err);
+		if (common->zone == NULL)
+			cli_misuse("--tz: %s", err.message);
+	}
+	if (reference == NULL)
+		return;
+	if (common->time_format == NULL || strchr(common->time_format, '%') == NULL)
+		cli_misuse("--time-reference: it has a use only with a --time-format without a year, such as '%%b %%d "
+			   "%%H:%%M:%%S'");
+	struct wm_instant_parser *parser =
+		wm_instant_parser_new(wm_span_of("auto"), common->zone == NULL ? wm_zone_utc() : common->zone,
+			(enum wm_repeated_hour)common->repeated_hour, NULL, &err);
+	assert(parser != NULL);
+	if (!wm_instant_parse(parser, wm_span_of(reference), &common->time_reference_us, &why))
+		cli_misuse("--time-reference: '%s': %s", shown(reference).text, why);
+	wm_instant_parser_free(parser);
+}
+
+static void
+check_reports(struct cli_common *common)
+{
+	static const char suffix[] = ".prom";
+	const char *metrics = common->metrics_path;
+
 	if (common->late_info && common->late_path == NULL)
 		cli_misuse("--late-info: there is no --late: name the file of the late rows with --late FILE");
 	if (common->append && common->overwrite)
 		cli_misuse("--append and --overwrite: give one of them");
 	if (common->quiet && common->verbose)
 		cli_misuse("-q and -v: give one of them");
-	if (common->tz != NULL) {
-		common->zone = wm_zone_open(wm_span_of(common->tz), &err);
-		if (common->zone == NULL)
-			cli_misuse("--tz: %s", err.message);
-	}
+	if (metrics != NULL &&
+		(strlen(metrics) < sizeof(suffix) ||
+			strcmp(metrics + strlen(metrics) - (sizeof(suffix) - 1), suffix) != 0))
+		cli_misuse("--metrics: '%s' does not end in .prom: the textfile collector reads no other file",
+			shown(metrics).text);
+	check_fail_late(common);
+}
+
+static void
+check_common(struct cli_common *common)
+{
+	check_delimiter(common);
+	check_trigger(common);
+	check_guards(common);
+	check_zone_and_reference(common);
+	check_reports(common);
+	check_ofmt(common);
+	if (common->no_output_header && common->output_format == CLI_OUTPUT_NDJSON)
+		cli_misuse("--no-output-header: NDJSON has no header: leave it out");
+	if (common->compat != NULL && strcmp(common->compat, "spark") != 0)
+		refuse_choice("--compat", wm_span_of(common->compat), "spark");
+	common->is_spark = common->compat != NULL;
+	check_inputs(common);
 }
 
 /* ---- parsing ---- */
 
 struct parse {
 	const struct cli_tool *tool;
+	struct cli_option table[OPTIONS_MAX]; /* the tool's own options, its groups, and CLI_END */
 	void *options;
 	bool is_given[OPTIONS_MAX]; /* by row of the table */
 };
+
+static size_t
+add_options(struct parse *parse, size_t count, const struct cli_option *options)
+{
+	for (; options->name != NULL; options++) {
+		assert(count + 1 < OPTIONS_MAX);
+		parse->table[count++] = *options;
+	}
+	return count;
+}
+
+static void
+join_options(struct parse *parse)
+{
+	size_t count = add_options(parse, 0, parse->tool->options);
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if ((parse->tool->groups & groups[i].mask) == groups[i].mask)
+			count = add_options(parse, count, groups[i].options);
+	parse->table[count] = (struct cli_option)CLI_END;
+}
 
 /*
  * getopt_long()'s tables. Options stand in the order of argv, operands among
  * them ("-"), whatever POSIXLY_CORRECT says; it prints nothing itself (":").
  */
 static void
-fill_tables(const struct cli_tool *tool, char letters[2 + 2 * OPTIONS_MAX + 1], struct option longs[OPTIONS_MAX + 1])
+fill_tables(const struct cli_option *table, char letters[2 + 2 * OPTIONS_MAX + 1], struct option longs[OPTIONS_MAX + 1])
 {
 	size_t count = 0;
 
 	*letters++ = '-';
 	*letters++ = ':';
-	for (size_t row = 0; tool->options[row].name != NULL; row++) {
-		const struct cli_option *option = &tool->options[row];
+	for (size_t row = 0; table[row].name != NULL; row++) {
+		const struct cli_option *option = &table[row];
 		bool is_optional = option->arg != NULL && option->arg[0] == '[';
 
-		assert(row < OPTIONS_MAX);
 		if (is_heading(option))
 			continue;
 		longs[count++] = (struct option){
@@ -671,27 +1113,27 @@ fill_tables(const struct cli_tool *tool, char letters[2 + 2 * OPTIONS_MAX + 1], 
 
 /* Whether text is one of the tool's options: then it is no argument that was meant. */
 static bool
-is_option_word(const struct cli_tool *tool, const char *text)
+is_option_word(const struct cli_option *table, const char *text)
 {
 	if (text[0] != '-' || text[1] == '\0')
 		return false;
 	if (text[1] != '-')
-		return text[2] == '\0' && find_letter(tool, (unsigned char)text[1]) != NULL;
-	return find_name(tool, wm_span(text + 2, strcspn(text + 2, "="))) != NULL;
+		return text[2] == '\0' && find_letter(table, (unsigned char)text[1]) != NULL;
+	return find_name(table, wm_span(text + 2, strcspn(text + 2, "="))) != NULL;
 }
 
 /* One option; word is as typed ("--late=x", "-w"), value what getopt_long() returned. */
 static void
 parse_option(struct parse *parse, int value, const char *word, bool is_separate)
 {
-	const struct cli_tool *tool = parse->tool;
+	const struct cli_option *table = parse->table;
 	bool is_long = word[1] == '-';
 	struct wm_span name = wm_span(word + 2, is_long ? strcspn(word + 2, "=") : 0);
-	const struct cli_option *option = is_long ? find_name(tool, name) : find_letter(tool, (unsigned char)word[1]);
+	const struct cli_option *option = is_long ? find_name(table, name) : find_letter(table, (unsigned char)word[1]);
 	char typed[2 + WORD_MAX + 1];
 
 	if (option == NULL && is_long)
-		refuse_name(tool, name);
+		refuse_name(table, name);
 	if (option == NULL)
 		cli_misuse("no option %s: see --help", shown(word).text);
 	snprintf(typed, sizeof(typed), "%.*s", is_long ? (int)name.len + 2 : 2, word);
@@ -700,13 +1142,13 @@ parse_option(struct parse *parse, int value, const char *word, bool is_separate)
 	if (value == '?')
 		cli_misuse("%s: takes no argument: write %s alone", typed, typed);
 	if (strcmp(option->name, "help") == 0)
-		answer_help(tool, optarg);
+		answer_help(parse->tool, table, optarg);
 	if (strcmp(option->name, "version") == 0)
-		answer_version(tool);
-	if (is_separate && is_option_word(tool, optarg))
+		answer_version(parse->tool);
+	if (is_separate && is_option_word(table, optarg))
 		cli_misuse("%s: needs an argument, and '%s' is an option: write %s %s", typed, shown(optarg).text,
 			typed, option->arg);
-	bool *is_given = &parse->is_given[option - tool->options];
+	bool *is_given = &parse->is_given[option - table];
 	if (*is_given && option->type != CLI_FLAG)
 		cli_misuse("%s: given twice: give it once", typed);
 	*is_given = true;
@@ -724,7 +1166,8 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 	int value;
 
 	tool_name = tool->name;
-	fill_tables(tool, letters, longs);
+	join_options(&parse);
+	fill_tables(parse.table, letters, longs);
 	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		bool is_failure = value == '?' || value == ':';
 		int code = is_failure ? optopt : value; /* of an unknown long option it is 0 */
@@ -744,7 +1187,7 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 		argv[1 + files_count++] = argv[optind];
 	common->files = (const char *const *)argv + 1;
 	common->files_count = files_count;
-	check_paths(tool, options);
+	check_paths(parse.table, options);
 	check_common(common);
 }
 
@@ -754,4 +1197,7 @@ cli_release(struct cli_common *common)
 	if (common->zone != NULL)
 		wm_zone_close(common->zone);
 	common->zone = NULL;
+	wm_buf_release(&common->files_text);
+	free(common->files_list);
+	common->files_list = NULL;
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
 #include "lib/record/reader.h"
@@ -36,6 +37,8 @@ enum cli_type {
 	CLI_PATH,      /* const char *; the empty name is misuse */
 	CLI_COLUMN,    /* const char *, checked to be a column (wm_column_parse) */
 	CLI_COLUMNS,   /* const char *, checked to be a comma list of columns, none twice */
+	CLI_NAMES,     /* the same, or "@FILE" */
+	CLI_TIME,      /* const char *, checked to be a column, or two with '+' between them */
 	CLI_DURATION,  /* struct cli_duration; months and years are misuse; negative ones too */
 	CLI_OFFSET,    /* struct cli_duration; may be negative */
 	CLI_SPAN_LIST, /* const char *: durations and more, parsed by the tool itself */
@@ -67,18 +70,43 @@ struct cli_option {
 		0, text, NULL, NULL, CLI_FLAG, SIZE_MAX, CLI_SCREEN                                                    \
 	}
 
+/* The end of a table. */
+#define CLI_END                                                                                                        \
+	{                                                                                                              \
+		0, NULL, NULL, NULL, CLI_FLAG, 0, CLI_SCREEN                                                           \
+	}
+
+/* The options that tools share, by their headings in --help. Those of help itself are in every tool. */
+enum cli_group {
+	CLI_GROUP_INPUT = 1 << 0,
+	CLI_GROUP_TIME = 1 << 1, /* event time and watermark */
+	CLI_GROUP_REPORTS = 1 << 2,
+	CLI_GROUP_OUTPUT = 1 << 3,
+	CLI_GROUP_STREAM = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS | CLI_GROUP_OUTPUT,
+};
+
 struct cli_tool {
 	const char *name;     /* "wm-window" */
 	const char *summary;  /* "aggregate by event-time window and key" */
 	const char *usage;    /* "[OPTION]... [FILE]..." */
 	const char *examples; /* two or three lines at the end of --help, separated by line ends; 78 columns */
-	const struct cli_option *options;
+	const struct cli_option *options; /* its own, which come first in --help */
+	unsigned groups;                  /* of enum cli_group */
 };
 
-enum cli_trigger_word { CLI_TRIGGER_EACH, CLI_TRIGGER_FILE, CLI_TRIGGER_COLUMN, CLI_TRIGGER_EOF };
+enum cli_trigger_word {
+	CLI_TRIGGER_EACH,
+	CLI_TRIGGER_ROWS,  /* 1000rows */
+	CLI_TRIGGER_EVENT, /* event:10s */
+	CLI_TRIGGER_WALL,  /* wall:10s */
+	CLI_TRIGGER_COLUMN,
+	CLI_TRIGGER_FILE,
+	CLI_TRIGGER_EOF,
+};
 enum cli_eof { CLI_EOF_DEFAULT = -1, CLI_EOF_FLUSH, CLI_EOF_HOLD, CLI_EOF_TRIGGER };
-enum cli_output_format { CLI_OUTPUT_SAME, CLI_OUTPUT_CSV, CLI_OUTPUT_TSV, CLI_OUTPUT_NDJSON };
-enum cli_progress { CLI_PROGRESS_NONE, CLI_PROGRESS_JSON };
+enum cli_output_format { CLI_OUTPUT_SAME, CLI_OUTPUT_CSV, CLI_OUTPUT_TSV, CLI_OUTPUT_NDJSON, CLI_OUTPUT_TABLE };
+enum cli_progress { CLI_PROGRESS_AUTO, CLI_PROGRESS_BAR, CLI_PROGRESS_JSON, CLI_PROGRESS_NONE };
+enum cli_order { CLI_ORDER_GIVEN, CLI_ORDER_TIME };
 
 /*
  * What all streaming tools share. It must be the first member ("common") of a
@@ -88,14 +116,22 @@ struct cli_common {
 	/* input */
 	int input_format;      /* enum wm_format */
 	const char *delimiter; /* as typed; its byte is in delimiter_byte */
-	const char *columns;
+	const char *columns;   /* names, or "@FILE" */
 	bool no_header;
 	size_t record_limit;
+	int order; /* enum cli_order */
+	bool merge;
+	const char *files0_from; /* "-": standard input; its names are in files */
 	/* event time and watermark */
-	const char *time_column;
+	const char *time_column; /* as typed: "date+time" is two */
 	const char *time_format;
 	const char *tz;
+	const char *time_reference; /* as typed */
+	int repeated_hour;          /* enum wm_repeated_hour */
 	struct cli_duration delay;
+	struct cli_duration max_jump; /* never 0 where given */
+	struct cli_duration max_ahead;
+	const char *ingest;  /* a column, or "now"; needed by and for max_ahead */
 	const char *trigger; /* as typed */
 	int eof;             /* enum cli_eof; a tool sets CLI_EOF_DEFAULT before where it makes a difference */
 	const char *compat;  /* "spark" or NULL */
@@ -107,119 +143,59 @@ struct cli_common {
 	bool overwrite;
 	bool strict;
 	const char *report_path;
-	int progress; /* enum cli_progress */
+	const char *metrics_path;
+	const char *fail_late; /* as typed */
+	int progress;          /* enum cli_progress */
+	bool explain;
 	bool quiet;
 	bool verbose;
 	/* output */
 	int output_format; /* enum cli_output_format */
+	int output_time;   /* enum wm_time_unit */
+	const char *ofmt;  /* a printf conversion of one double and nothing else, width and precision at most 99 */
+	bool no_output_header;
+	const char *out_path;
 
 	/* Filled by cli_parse() from the above. */
 	char delimiter_byte; /* 0: not given */
 	enum cli_trigger_word trigger_word;
+	uint64_t trigger_rows;      /* of Nrows, at least 1 */
+	int64_t trigger_period_us;  /* of event:D and wall:D, above 0 */
 	const char *trigger_column; /* of column:C */
 	bool is_spark;              /* --compat spark */
+	bool is_ingest_now;         /* --ingest now: by the clock, not by a column */
 	struct wm_zone *zone;       /* NULL: UTC */
-	const char *const *files;   /* operands; files_count 0: standard input */
+	int64_t time_reference_us;  /* where time_reference was given */
+	/* --fail-late: the share part / whole, exact; at most 1. whole is 0 where it was not given */
+	int64_t fail_late_part;
+	int64_t fail_late_whole;
+	const char *const *files; /* operands, or the names of files0_from; files_count 0: standard input */
 	size_t files_count;
+	struct wm_buf files_text; /* what files point into with files0_from */
+	const char **files_list;  /* and where they stand; NULL without */
 };
-
-#define CLI_COMMON_INPUT                                                                                               \
-	CLI_HEADING("Input"),                                                                                          \
-		{ 'i', "input-format", "auto|csv|tsv|ndjson",                                                          \
-			"format of the input (default auto: by its first bytes)", CLI_CHOICE,                          \
-			offsetof(struct cli_common, input_format), CLI_SCREEN },                                       \
-		{ 'd', "delimiter", "C", "CSV delimiter: one byte, or \\t", CLI_TEXT,                                  \
-			offsetof(struct cli_common, delimiter), CLI_SCREEN },                                          \
-		{ 0, "columns", "NAMES", "names of the columns of CSV without a header", CLI_COLUMNS,                  \
-			offsetof(struct cli_common, columns), CLI_ALL },                                               \
-		{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG,                \
-			offsetof(struct cli_common, no_header), CLI_ALL },                                             \
-	{                                                                                                              \
-		0, "record-limit", "SIZE", "longest record (default 64M); longer ones are rejected", CLI_SIZE,         \
-			offsetof(struct cli_common, record_limit), CLI_ALL                                             \
-	}
-
-#define CLI_COMMON_TIME                                                                                                \
-	CLI_HEADING("Event time and watermark"),                                                                       \
-		{ 't', "time", "COLUMN", "column that holds the event time", CLI_COLUMN,                               \
-			offsetof(struct cli_common, time_column), CLI_SCREEN },                                        \
-		{ 0, "time-format", "F", "auto (default), iso, s, ms, us, ns, clf, rfc2822 or a strptime pattern",     \
-			CLI_TEXT, offsetof(struct cli_common, time_format), CLI_SCREEN },                              \
-		{ 0, "tz", "ZONE", "zone of times without one, and of results; default UTC", CLI_TEXT,                 \
-			offsetof(struct cli_common, tz), CLI_SCREEN },                                                 \
-		{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d)", CLI_DURATION,            \
-			offsetof(struct cli_common, delay), CLI_SCREEN },                                              \
-		{ 0, "trigger", "W", "when the watermark moves: each (default), file, column:C or eof", CLI_TEXT,      \
-			offsetof(struct cli_common, trigger), CLI_SCREEN },                                            \
-		{ 0, "eof", "flush|hold|trigger",                                                                      \
-			"at the end of input: write what is open (default), keep it, or end the batch", CLI_CHOICE,    \
-			offsetof(struct cli_common, eof), CLI_ALL },                                                   \
-	{                                                                                                              \
-		0, "compat", "spark", "judge as Spark does where our edge differs", CLI_TEXT,                          \
-			offsetof(struct cli_common, compat), CLI_ALL                                                   \
-	}
-
-#define CLI_COMMON_REPORTS                                                                                             \
-	CLI_HEADING("Late and rejected rows, reports"),                                                                \
-		{ 0, "late", "FILE", "late rows, as they came, header included", CLI_PATH,                             \
-			offsetof(struct cli_common, late_path), CLI_SCREEN },                                          \
-		{ 0, "late-info", NULL, "add _late_by (seconds) and _late_watermark to them", CLI_FLAG,                \
-			offsetof(struct cli_common, late_info), CLI_ALL },                                             \
-		{ 0, "rejects", "FILE", "records of no use, each with its reason, as NDJSON", CLI_PATH,                \
-			offsetof(struct cli_common, rejects_path), CLI_SCREEN },                                       \
-		{ 0, "append", NULL, "add to --late, --rejects and --report files that exist", CLI_FLAG,               \
-			offsetof(struct cli_common, append), CLI_ALL },                                                \
-		{ 0, "overwrite", NULL, "replace them", CLI_FLAG, offsetof(struct cli_common, overwrite), CLI_ALL },   \
-		{ 0, "strict", NULL, "stop at the first record that is rejected", CLI_FLAG,                            \
-			offsetof(struct cli_common, strict), CLI_SCREEN },                                             \
-		{ 0, "report", "FILE", "the ledger of all rows, as NDJSON", CLI_PATH,                                  \
-			offsetof(struct cli_common, report_path), CLI_SCREEN },                                        \
-		{ 0, "progress", "none|json", "json: an object a batch on standard error", CLI_CHOICE,                 \
-			offsetof(struct cli_common, progress), CLI_ALL },                                              \
-		{ 'q', "quiet", NULL, "no summary on standard error", CLI_FLAG, offsetof(struct cli_common, quiet),    \
-			CLI_SCREEN },                                                                                  \
-	{                                                                                                              \
-		'v', "verbose", NULL, "always a summary on standard error", CLI_FLAG,                                  \
-			offsetof(struct cli_common, verbose), CLI_SCREEN                                               \
-	}
-
-#define CLI_COMMON_OUTPUT                                                                                              \
-	CLI_HEADING("Output"),                                                                                         \
-	{                                                                                                              \
-		'o', "output-format", "same|csv|tsv|ndjson", "format of the results (default same: as the input)",     \
-			CLI_CHOICE, offsetof(struct cli_common, output_format), CLI_SCREEN                             \
-	}
-
-/* Every table ends with this. cli_parse() answers both itself. */
-#define CLI_COMMON_HELP                                                                                                \
-	CLI_HEADING("Help"),                                                                                           \
-		{ 'h', "help", "[=all]", "this page; =all: every option", CLI_FLAG, SIZE_MAX - 1, CLI_SCREEN },        \
-		{ 'V', "version", NULL, "the version", CLI_FLAG, SIZE_MAX - 1, CLI_SCREEN },                           \
-	{                                                                                                              \
-		0, NULL, NULL, NULL, CLI_FLAG, 0, CLI_SCREEN                                                           \
-	}
 
 /*
  * Parses argv into *options (whose choices hold their defaults, all else zero) and checks what the common options can
  * check by themselves. An option with an argument may be given once, a flag again. The operands are
- * moved to the front of argv. Exits: 2 on misuse, 0 after --help and --version (3 if standard output cannot be written).
+ * moved to the front of argv. Of all inputs only the list of --files0-from is read (with --explain not even that). Exits: 2 on misuse, 0 after --help and --version (3 if standard output cannot be written).
  */
 void cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options);
 
-/* Gives back what cli_parse() opened. */
+/* Gives back what cli_parse() opened and read. */
 void cli_release(struct cli_common *common);
 
 /* Misuse that a tool finds itself: "wm-window: MESSAGE", and status 2. */
 _Noreturn void cli_misuse(const char *format, ...) WM_PRINTF(1, 2);
+
+/* Prints what was asked for instead of a run, gives text back, and exits: 0, or 3 if standard output cannot be written. */
+_Noreturn void cli_answer(struct wm_buf *text);
 
 /* The status that goes with a failure. */
 enum cli_status cli_status_of(enum wm_err_code code);
 
 /* One line on standard error: "wm-window: MESSAGE". */
 void cli_warn(const char *format, ...) WM_PRINTF(1, 2);
-
-/* A progress object, with its line end, on standard error as it is: one write, no tool's name. */
-void cli_progress(struct wm_span line);
 
 /* A progress object, whole with its line end, on standard error. */
 void cli_progress(struct wm_span line);

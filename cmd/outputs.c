@@ -21,11 +21,14 @@ struct side {
 
 struct outputs {
 	const struct cli_common *common;
-	struct wm_writer *results;
+	struct side out; /* path NULL: standard output */
 	struct side late;
 	struct side rejects;
 	struct side report;
 	struct wm_row_format row_format;
+	bool is_from_csv; /* fields have no types */
+	const struct wm_span *names;
+	size_t names_count;
 	struct wm_buf line;
 };
 
@@ -45,7 +48,7 @@ static _Noreturn void
 fail(struct outputs *outputs, const struct wm_err *err)
 {
 	/* Its reader has seen enough: nothing that a person could want to read about. */
-	if (outputs->results != NULL && wm_writer_is_broken_pipe(outputs->results))
+	if (outputs->out.writer != NULL && wm_writer_is_broken_pipe(outputs->out.writer))
 		exit(cli_status_of(err->code));
 	cli_die(err);
 }
@@ -82,7 +85,7 @@ check_side(const struct cli_common *common, const struct side *side)
 			cli_misuse("%s: %s is also an input: name another file", side->option, side->path);
 	if (common->files_count == 0 && fstat(STDIN_FILENO, &other) == 0 && is_same_file(&found, &other))
 		cli_misuse("%s: %s is also the input: name another file", side->option, side->path);
-	if (fstat(STDOUT_FILENO, &other) == 0 && is_same_file(&found, &other))
+	if (common->out_path == NULL && fstat(STDOUT_FILENO, &other) == 0 && is_same_file(&found, &other))
 		cli_misuse("%s: %s is also standard output: name another file", side->option, side->path);
 	if (found.st_size > 0 && !common->append && !common->overwrite)
 		cli_misuse("%s: %s exists and is not empty: say --append or --overwrite, or name another file",
@@ -106,31 +109,60 @@ struct outputs *
 outputs_open(const struct cli_common *common)
 {
 	struct outputs *outputs = wm_calloc(1, sizeof(struct outputs));
+	struct side *sides[] = { &outputs->out, &outputs->late, &outputs->rejects, &outputs->report };
+	size_t count = sizeof(sides) / sizeof(sides[0]);
 
 	outputs->common = common;
+	outputs->out = (struct side){ .option = "--out", .path = common->out_path };
 	outputs->late = (struct side){ .option = "--late", .path = common->late_path };
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
 	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
-	check_side(common, &outputs->late);
-	check_side(common, &outputs->rejects);
-	check_side(common, &outputs->report);
-	check_pair(&outputs->late, &outputs->rejects);
-	check_pair(&outputs->late, &outputs->report);
-	check_pair(&outputs->rejects, &outputs->report);
-	outputs->results = wm_writer_new(STDOUT_FILENO, "standard output");
+	for (size_t i = 0; i < count; i++) {
+		check_side(common, sides[i]);
+		for (size_t j = 0; j < i; j++)
+			check_pair(sides[j], sides[i]);
+	}
 	wm_buf_init(&outputs->line, WM_BUF_UNBOUNDED);
 	return outputs;
 }
 
+void
+outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t count)
+{
+	outputs->names = names;
+	outputs->names_count = count;
+}
+
 static void
-start_side(const struct cli_common *common, struct side *side)
+flush(struct outputs *outputs, struct wm_writer *writer)
+{
+	struct wm_err err;
+
+	if (writer != NULL && wm_writer_is_pending(writer) && !wm_writer_flush(writer, &err))
+		fail(outputs, &err);
+}
+
+static void
+close_writer(struct outputs *outputs, struct wm_writer **writer)
+{
+	struct wm_writer *closed = *writer;
+	struct wm_err err;
+
+	flush(outputs, closed);
+	*writer = NULL;
+	if (closed != NULL && !wm_writer_close(closed, &err))
+		fail(outputs, &err);
+}
+
+static void
+start_side(struct side *side, bool is_truncated)
 {
 	struct wm_err err;
 	struct stat found;
 
 	if (side->path == NULL)
 		return;
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (common->overwrite ? O_TRUNC : 0);
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (is_truncated ? O_TRUNC : 0);
 	int fd = open(side->path, flags, 0666);
 	if (fd == -1 || fstat(fd, &found) == -1) {
 		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", side->path, strerror(errno));
@@ -178,7 +210,7 @@ put_late_header(struct outputs *outputs, const struct wm_reader *reader)
 	struct wm_span header = wm_reader_header(reader);
 	struct wm_buf *line = &outputs->line;
 
-	if (header.len == 0 || !outputs->late.was_empty)
+	if (header.len == 0 || outputs->late.writer == NULL || !outputs->late.was_empty)
 		return;
 	wm_buf_reset(line);
 	wm_buf_add(line, header.data, header.len);
@@ -197,9 +229,45 @@ put_late_header(struct outputs *outputs, const struct wm_reader *reader)
 void
 outputs_start(struct outputs *outputs)
 {
-	start_side(outputs->common, &outputs->late);
-	start_side(outputs->common, &outputs->rejects);
-	start_side(outputs->common, &outputs->report);
+	bool is_truncated = outputs->common->overwrite;
+
+	outputs->out.was_empty = true;
+	if (outputs->out.path == NULL)
+		outputs->out.writer = wm_writer_new(STDOUT_FILENO, "standard output");
+	start_side(&outputs->out, is_truncated);
+	start_side(&outputs->late, is_truncated);
+	start_side(&outputs->rejects, is_truncated);
+	start_side(&outputs->report, is_truncated);
+}
+
+void
+outputs_reopen(struct outputs *outputs, const struct wm_reader *reader)
+{
+	struct side *sides[] = { &outputs->late, &outputs->rejects, &outputs->report };
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		close_writer(outputs, &sides[i]->writer);
+		start_side(sides[i], false);
+	}
+	put_late_header(outputs, reader);
+}
+
+static void
+put_header(struct outputs *outputs)
+{
+	const struct wm_row_format *format = &outputs->row_format;
+	struct wm_buf *line = &outputs->line;
+
+	if (format->format == WM_FORMAT_NDJSON || outputs->common->no_output_header || !outputs->out.was_empty)
+		return;
+	wm_buf_reset(line);
+	for (size_t i = 0; i < outputs->names_count; i++) {
+		struct wm_value name = { outputs->names[i], WM_KIND_TEXT };
+
+		wm_row_put(line, format, i, name.text, &name);
+	}
+	wm_row_end(line, format, outputs->names_count);
+	put(outputs, outputs->out.writer, wm_buf_span(line));
 }
 
 void
@@ -214,26 +282,29 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 	else if (format == WM_FORMAT_CSV && of_stream == WM_FORMAT_CSV)
 		delimiter = wm_reader_delimiter(reader);
 	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
-	if (outputs->late.writer != NULL)
-		put_late_header(outputs, reader);
-}
-
-bool
-outputs_has_format(const struct outputs *outputs)
-{
-	return outputs->row_format.format != WM_FORMAT_AUTO;
-}
-
-const struct wm_row_format *
-outputs_row_format(const struct outputs *outputs)
-{
-	return &outputs->row_format;
+	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
+	/* An input without a byte told nothing. */
+	if (format != WM_FORMAT_AUTO)
+		put_header(outputs);
+	put_late_header(outputs, reader);
 }
 
 void
-outputs_put_result(struct outputs *outputs, struct wm_span row)
+outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 {
-	put(outputs, outputs->results, row);
+	const struct wm_row_format *format = &outputs->row_format;
+	bool has_no_types = outputs->is_from_csv && format->format == WM_FORMAT_NDJSON;
+	struct wm_buf *line = &outputs->line;
+
+	wm_buf_reset(line);
+	for (size_t i = 0; i < outputs->names_count; i++) {
+		bool is_told = has_no_types && values[i].kind == WM_KIND_TEXT;
+		struct wm_value value = is_told ? wm_value_from_csv(values[i].text) : values[i];
+
+		wm_row_put(line, format, i, outputs->names[i], &value);
+	}
+	wm_row_end(line, format, outputs->names_count);
+	put(outputs, outputs->out.writer, wm_buf_span(line));
 }
 
 /* Seconds with as many digits as they need. */
@@ -400,36 +471,13 @@ outputs_has_report(const struct outputs *outputs)
 	return outputs->report.path != NULL;
 }
 
-static void
-flush(struct outputs *outputs, struct wm_writer *writer)
-{
-	struct wm_err err;
-
-	if (writer != NULL && wm_writer_is_pending(writer) && !wm_writer_flush(writer, &err))
-		fail(outputs, &err);
-}
-
 void
 outputs_flush(struct outputs *outputs)
 {
-	flush(outputs, outputs->results);
+	flush(outputs, outputs->out.writer);
 	flush(outputs, outputs->late.writer);
 	flush(outputs, outputs->rejects.writer);
 	flush(outputs, outputs->report.writer);
-}
-
-static void
-close_writer(struct outputs *outputs, struct wm_writer **writer)
-{
-	struct wm_err err;
-
-	flush(outputs, *writer);
-	if (*writer != NULL && !wm_writer_close(*writer, &err)) {
-		if (*writer == outputs->results)
-			outputs->results = NULL;
-		fail(outputs, &err);
-	}
-	*writer = NULL;
 }
 
 void
@@ -438,7 +486,7 @@ outputs_close(struct outputs *outputs)
 	close_writer(outputs, &outputs->late.writer);
 	close_writer(outputs, &outputs->rejects.writer);
 	close_writer(outputs, &outputs->report.writer);
-	close_writer(outputs, &outputs->results);
+	close_writer(outputs, &outputs->out.writer);
 	wm_buf_release(&outputs->line);
 	free(outputs);
 }

@@ -1,7 +1,8 @@
 /*
- * outputs - standard output and the side files of a streaming tool.
+ * outputs - results and the side files of a streaming tool.
  *
- * Side files (--late, --rejects, --report) are refused or accepted before
+ * Results go to standard output or --out. Side files (--late, --rejects,
+ * --report) and --out are refused or accepted before
  * anything is read, and created when the stream begins. Every write is checked;
  * a failure ends the process with status 3 and one line (none where the reader of
  * standard output has gone away).
@@ -32,11 +33,14 @@ void outputs_start(struct outputs *outputs);
    the end. After outputs_start(). */
 void outputs_settle(struct outputs *outputs, const struct wm_reader *reader);
 
-/* Whether results have a form at all: not where nothing told it (an input without a byte). */
-bool outputs_has_format(const struct outputs *outputs);
-const struct wm_row_format *outputs_row_format(const struct outputs *outputs);
+/* Names of the columns of results, borrowed; before outputs_start(). */
+void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t count);
 
-void outputs_put_result(struct outputs *outputs, struct wm_span row);
+/*
+ * Writes one row of results: a value for each column. The header goes before the first, and alone where there is none (but not where
+ * nothing told the format: an input without a byte). Fields that come from CSV are texts, and become numbers in NDJSON where they are.
+ */
+void outputs_put_row(struct outputs *outputs, const struct wm_value *values);
 
 /* A late row as it came; late_by_us and watermark_us for --late-info. Does nothing without --late. */
 void outputs_put_late(struct outputs *outputs, struct wm_reader *reader, const struct wm_record *rec,
@@ -54,6 +58,9 @@ bool outputs_has_report(const struct outputs *outputs);
 
 /* Writes what is buffered; before a read that would wait. */
 void outputs_flush(struct outputs *outputs);
+
+/* Closes the side files and opens them by their names again, which may be new files now: after SIGHUP. */
+void outputs_reopen(struct outputs *outputs, const struct wm_reader *reader);
 
 /* Flushes, closes and checks all; frees. */
 void outputs_close(struct outputs *outputs);

@@ -9,6 +9,31 @@
 #include "lib/time/duration.h"
 #include "lib/time/instant.h"
 
+#define AT(field) offsetof(struct report, field)
+
+const struct report_class report_classes[REPORT_CLASSES] = {
+	{ "punctuation", AT(rows_punctuation) },
+	{ "rejected", AT(rows_rejected) },
+	{ "late", AT(rows_late) },
+	{ "duplicate", AT(rows_duplicate) },
+	{ "used", AT(rows_used) },
+};
+
+/* The other counts of the final report. */
+static const struct {
+	const char *name;
+	size_t offset;
+} counts[] = {
+	{ "rows_partly_late", AT(rows_partly_late) },
+	{ "rows_unconfirmed", AT(rows_unconfirmed) },
+	{ "rows_repeated_hour", AT(rows_repeated_hour) },
+	{ "windows_missed", AT(windows_missed) },
+	{ "windows_missed_partly", AT(windows_missed_partly) },
+	{ "rows_out", AT(rows_out) },
+	{ "lines_blank", AT(lines_blank) },
+	{ "headers_repeated", AT(headers_repeated) },
+};
+
 void
 report_init(struct report *report, const char *tool, const char *operator_name)
 {
@@ -16,9 +41,12 @@ report_init(struct report *report, const char *tool, const char *operator_name)
 		.tool = tool,
 		.operator_name = operator_name,
 		.stretch_rows = 1,
+		.ended_us = WM_TIME_NONE,
 		.batch_watermark_us = WM_TIME_NONE,
 	};
 }
+
+/* Counting */
 
 bool
 report_reject(struct report *report, const char *reason)
@@ -49,14 +77,75 @@ report_late(struct report *report)
 	report->stretch_late[row / report->stretch_rows]++;
 }
 
+void
+report_unconfirmed(struct report *report, bool has_confirmed, const struct report_place *place)
+{
+	report->rows_unconfirmed++;
+	if (has_confirmed && report->rows_unconfirmed_later++ == 0)
+		report->unconfirmed_first = *place;
+}
+
+bool
+report_is_closed(const struct report *report)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < REPORT_CLASSES; i++)
+		sum += report_class_count(report, i);
+	return sum == report->rows_in;
+}
+
+bool
+report_late_share_exceeds(const struct report *report, uint64_t part, uint64_t whole)
+{
+	uint64_t late = report->rows_late + report->rows_partly_late;
+
+	return (wm_int128)late * (wm_int128)whole > (wm_int128)report->rows_in * (wm_int128)part;
+}
+
+void
+report_clock(struct report *report, int64_t steady_us, int64_t waited_us)
+{
+	report->steady_us = steady_us;
+	report->waited_us = waited_us;
+	if (report->has_clock)
+		return;
+	report->has_clock = true;
+	report->started_steady_us = report->batch_steady_before_us = steady_us;
+	report->batch_waited_before_us = waited_us;
+}
+
 /* JSON */
+
+/* A name within an object; what stands before it tells whether a comma is due. */
+static void
+add_name(struct wm_buf *out, const char *name)
+{
+	if (out->data[out->len - 1] != '{')
+		wm_buf_add_byte(out, ',');
+	wm_buf_addf(out, "\"%s\":", name);
+}
+
+static void
+add_count(struct wm_buf *out, const char *name, uint64_t count)
+{
+	add_name(out, name);
+	wm_buf_addf(out, "%" PRIu64, count);
+}
+
+static void
+add_text(struct wm_buf *out, const char *name, const char *text)
+{
+	add_name(out, name);
+	wm_json_put_string(out, wm_span_of(text));
+}
 
 static void
 add_time(struct wm_buf *out, const char *name, int64_t time_us, bool is_set)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 
-	wm_buf_addf(out, "\"%s\":", name);
+	add_name(out, name);
 	if (is_set)
 		wm_json_put_string(out, wm_span(text, wm_instant_print(time_us, WM_UNIT_ISO, wm_zone_utc(), text)));
 	else
@@ -68,7 +157,29 @@ add_seconds(struct wm_buf *out, const char *name, int64_t duration_us)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 
-	wm_buf_addf(out, "\"%s\":%.*s", name, (int)wm_instant_print(duration_us, WM_UNIT_S, wm_zone_utc(), text), text);
+	add_name(out, name);
+	wm_buf_add(out, text, wm_instant_print(duration_us, WM_UNIT_S, wm_zone_utc(), text));
+}
+
+/* Rows a second; null where no time has passed. */
+static void
+add_rate(struct wm_buf *out, const char *name, uint64_t rows, int64_t time_us)
+{
+	add_name(out, name);
+	if (time_us > 0)
+		wm_buf_addf(out, "%.1f", (double)rows * 1e6 / (double)time_us);
+	else
+		wm_buf_add_text(out, "null");
+}
+
+/* Cut toward the past. */
+static int64_t
+mean_us(const struct report_times *times)
+{
+	wm_int128 count = (wm_int128)times->count;
+	wm_int128 mean = times->sum_us / count;
+
+	return (int64_t)(mean - (times->sum_us % count < 0));
 }
 
 static void
@@ -76,38 +187,111 @@ add_event_time(struct wm_buf *out, const struct report_times *times, int64_t wat
 {
 	bool has_times = times->count != 0;
 
-	wm_buf_add_text(out, "\"eventTime\":{");
+	add_name(out, "eventTime");
+	wm_buf_add_byte(out, '{');
 	add_time(out, "min", times->min_us, has_times);
-	wm_buf_add_byte(out, ',');
 	add_time(out, "max", times->max_us, has_times);
-	wm_buf_add_byte(out, ',');
-	add_time(out, "avg", has_times ? (int64_t)(times->sum_us / (wm_int128)times->count) : 0, has_times);
-	wm_buf_add_byte(out, ',');
+	add_time(out, "avg", has_times ? mean_us(times) : 0, has_times);
 	add_time(out, "watermark", watermark_us, watermark_us != WM_TIME_NONE);
 	wm_buf_add_byte(out, '}');
 }
 
+/* What is told of a batch, and of the whole run. */
+struct stage {
+	int64_t timestamp_us;
+	int64_t elapsed_us; /* from its begin to its end */
+	int64_t waited_us;  /* of that, for input */
+	uint64_t rows_in;
+	uint64_t rows_late;
+	uint64_t rows_out;
+	uint64_t windows_missed;
+	const struct report_times *times;
+	int64_t watermark_us;
+	struct report_state state;
+};
+
 static void
-add_state(struct wm_buf *out, const struct report *report, const struct report_state *state, uint64_t dropped)
+add_state(struct wm_buf *out, const char *operator_name, const struct stage *stage)
 {
-	if (report->operator_name == NULL)
-		return;
-	wm_buf_addf(out,
-		",\"stateOperators\":[{\"operatorName\":\"%s\",\"numRowsTotal\":%" PRIu64
-		",\"numRowsDroppedByWatermark\":%" PRIu64 ",\"memoryUsedBytes\":%" PRIu64 "}]",
-		report->operator_name, state->groups, dropped, state->bytes);
+	/* Of operators with windows every late row missed one at least; the others count none and drop rows. */
+	uint64_t dropped = stage->windows_missed > stage->rows_late ? stage->windows_missed : stage->rows_late;
+
+	add_name(out, "stateOperators");
+	wm_buf_add_byte(out, '[');
+	if (operator_name != NULL) {
+		wm_buf_add_byte(out, '{');
+		add_text(out, "operatorName", operator_name);
+		add_count(out, "numRowsTotal", stage->state.groups);
+		add_count(out, "numRowsUpdated", stage->state.updated);
+		add_count(out, "numRowsRemoved", stage->state.removed);
+		add_count(out, "numRowsDroppedByWatermark", dropped);
+		add_count(out, "memoryUsedBytes", stage->state.bytes);
+		wm_buf_add_byte(out, '}');
+	}
+	wm_buf_add_byte(out, ']');
+}
+
+/* The members that have Spark's names. */
+static void
+add_stage(struct wm_buf *out, const struct report *report, const struct stage *stage)
+{
+	int64_t worked_us = stage->elapsed_us - stage->waited_us;
+
+	add_time(out, "timestamp", stage->timestamp_us, stage->timestamp_us != WM_TIME_NONE);
+	add_count(out, "numInputRows", stage->rows_in);
+	add_rate(out, "inputRowsPerSecond", stage->rows_in, stage->elapsed_us);
+	add_rate(out, "processedRowsPerSecond", stage->rows_in, worked_us);
+	add_name(out, "batchDuration");
+	if (report->has_clock)
+		wm_buf_addf(out, "%" PRId64, worked_us / 1000);
+	else
+		wm_buf_add_text(out, "null");
+	add_event_time(out, stage->times, stage->watermark_us);
+	add_state(out, report->operator_name, stage);
+	add_name(out, "sink");
+	wm_buf_add_byte(out, '{');
+	add_count(out, "numOutputRows", stage->rows_out);
+	wm_buf_add_byte(out, '}');
+	add_name(out, "lateShare");
+	wm_double_print(stage->rows_in == 0 ? 0 : wm_ratio(stage->rows_late, stage->rows_in), out);
+}
+
+static void
+begin_object(struct wm_buf *out, const char *type)
+{
+	wm_buf_add_byte(out, '{');
+	add_text(out, "type", type);
+}
+
+static void
+end_object(struct wm_buf *out)
+{
+	wm_buf_add_text(out, "}\n");
 }
 
 void
-report_progress(const struct report *report, const struct report_state *state, int64_t now_us, struct wm_buf *out)
+report_progress(struct report *report, const struct report_state *state, int64_t now_us, struct wm_buf *out)
 {
-	wm_buf_addf(out, "{\"type\":\"progress\",\"batchId\":%" PRIu64 ",", report->batch_id);
-	add_time(out, "timestamp", now_us, true);
-	wm_buf_addf(out, ",\"numInputRows\":%" PRIu64 ",", report->rows_in - report->batch_rows_in_before);
-	add_event_time(out, &report->batch_times, report->batch_watermark_us);
-	add_state(out, report, state, report->windows_missed - report->batch_windows_missed_before);
-	wm_buf_addf(
-		out, ",\"sink\":{\"numOutputRows\":%" PRIu64 "}}\n", report->rows_out - report->batch_rows_out_before);
+	struct stage stage = {
+		.timestamp_us = now_us,
+		.elapsed_us = report->steady_us - report->batch_steady_before_us,
+		.waited_us = report->waited_us - report->batch_waited_before_us,
+		.rows_in = report->rows_in - report->batch_rows_in_before,
+		.rows_late = report->rows_late - report->batch_rows_late_before,
+		.rows_out = report->rows_out - report->batch_rows_out_before,
+		.windows_missed = report->windows_missed - report->batch_windows_missed_before,
+		.times = &report->batch_times,
+		.watermark_us = report->batch_watermark_us,
+		.state = *state,
+	};
+
+	stage.state.updated -= report->batch_state_before.updated;
+	stage.state.removed -= report->batch_state_before.removed;
+	report->state_told = *state;
+	begin_object(out, "progress");
+	add_count(out, "batchId", report->batch_id);
+	add_stage(out, report, &stage);
+	end_object(out);
 }
 
 void
@@ -126,53 +310,111 @@ report_next_batch(struct report *report, int64_t watermark_us)
 	}
 	report->batch_id++;
 	report->batch_rows_in_before = report->rows_in;
+	report->batch_rows_late_before = report->rows_late;
 	report->batch_rows_out_before = report->rows_out;
 	report->batch_windows_missed_before = report->windows_missed;
+	report->batch_steady_before_us = report->steady_us;
+	report->batch_waited_before_us = report->waited_us;
+	report->batch_state_before = report->state_told;
 	report->batch_watermark_us = watermark_us;
 	report->batch_times = (struct report_times){ 0 };
+}
+
+static void
+add_ledger(struct wm_buf *out, const struct report *report)
+{
+	add_count(out, "rows_in", report->rows_in);
+	for (size_t i = 0; i < REPORT_CLASSES; i++) {
+		char name[32] = "rows_";
+
+		strncat(name, report_classes[i].name, sizeof(name) - sizeof("rows_"));
+		add_count(out, name, report_class_count(report, i));
+	}
+	add_name(out, "rejected");
+	wm_buf_add_byte(out, '{');
+	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
+		add_count(out, report->reasons[i].reason, report->reasons[i].count);
+	wm_buf_add_byte(out, '}');
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		add_count(out, counts[i].name,
+			*(const uint64_t *)(const void *)((const char *)report + counts[i].offset));
+}
+
+static void
+add_place(struct wm_buf *out, const char *name, const struct report_place *place)
+{
+	add_name(out, name);
+	if (place->input == NULL) {
+		wm_buf_add_text(out, "null");
+		return;
+	}
+	wm_buf_add_byte(out, '{');
+	add_text(out, "input", place->input);
+	add_count(out, "line", place->line);
+	add_time(out, "time", place->time_us, true);
+	wm_buf_add_byte(out, '}');
 }
 
 void
 report_final(const struct report *report, const struct report_state *state, int64_t watermark_us, uint64_t open_count,
 	int status, struct wm_buf *out)
 {
-	wm_buf_addf(out,
-		"{\"type\":\"report\",\"tool\":\"%s\",\"rows_in\":%" PRIu64
-		",\"rows_punctuation\":0,\"rows_rejected\":%" PRIu64 ",\"rejected\":{",
-		report->tool, report->rows_in, report->rows_rejected);
-	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
-		wm_buf_addf(out, "%s\"%s\":%" PRIu64, i == 0 ? "" : ",", report->reasons[i].reason,
-			report->reasons[i].count);
-	wm_buf_addf(out,
-		"},\"rows_late\":%" PRIu64 ",\"rows_duplicate\":%" PRIu64 ",\"rows_used\":%" PRIu64
-		",\"rows_partly_late\":%" PRIu64 ",\"windows_missed\":%" PRIu64 ",\"windows_missed_partly\":%" PRIu64
-		",\"rows_out\":%" PRIu64 ",\"windows_open\":%" PRIu64 ",\"lines_blank\":%" PRIu64
-		",\"headers_repeated\":%" PRIu64 ",",
-		report->rows_late, report->rows_duplicate, report->rows_used, report->rows_partly_late,
-		report->windows_missed, report->windows_missed_partly, report->rows_out, open_count,
-		report->lines_blank, report->headers_repeated);
+	struct stage stage = {
+		.timestamp_us = report->ended_us,
+		.elapsed_us = report->steady_us - report->started_steady_us,
+		.waited_us = report->waited_us,
+		.rows_in = report->rows_in,
+		.rows_late = report->rows_late,
+		.rows_out = report->rows_out,
+		.windows_missed = report->windows_missed,
+		.times = &report->times,
+		.watermark_us = watermark_us,
+		.state = *state,
+	};
+
+	begin_object(out, "report");
+	add_text(out, "tool", report->tool);
+	add_ledger(out, report);
+	add_count(out, "windows_open", open_count);
+	add_place(out, "unconfirmed_first", &report->unconfirmed_first);
 	add_seconds(out, "disorder_max", report->disorder_max_us);
-	wm_buf_add_byte(out, ',');
 	add_seconds(out, "disorder_used_max", report->disorder_used_max_us);
-	wm_buf_add_byte(out, ',');
-	add_event_time(out, &report->times, watermark_us);
-	add_state(out, report, state, report->windows_missed);
-	wm_buf_addf(out, ",\"status\":%d}\n", status);
+	add_stage(out, report, &stage);
+	add_count(out, "status", (uint64_t)status);
+	end_object(out);
 }
 
 /* Summary */
 
+/* Two digits that tell it apart from nothing and from all. */
 static void
 add_share(struct wm_buf *out, uint64_t part, uint64_t whole)
 {
-	double percent = wm_ratio(part * 100, whole);
+	double percent = 100 * wm_ratio(part, whole);
+	double edge = percent < 50 ? percent : 100 - percent;
+	int digits = edge >= 9.95 ? 0 : edge >= 0.995 ? 1 : edge >= 0.0995 ? 2 : 3;
 
-	wm_buf_addf(out, percent < 0.1 ? "%.3f%%" : percent < 10 ? "%.1f%%" : "%.0f%%", percent);
+	if (part == 0 || part == whole)
+		digits = 0;
+	if (part != 0 && percent < 0.001)
+		wm_buf_add_text(out, "less than 0.001%");
+	else if (part != whole && percent > 99.999)
+		wm_buf_add_text(out, "more than 99.999%");
+	else
+		wm_buf_addf(out, "%.*f%%", digits, percent);
+}
+
+/* "1 of 20 rows was", "3 of 20 rows were". */
+static void
+add_rows_were(struct wm_buf *out, uint64_t part, uint64_t whole)
+{
+	wm_buf_addf(out, "%" PRIu64 " of %" PRIu64 " row%s %s", part, whole, whole == 1 ? "" : "s",
+		part == 1 ? "was" : "were");
 }
 
 /* Rounded up to what a person would type. */
-static void
-add_delay(struct wm_buf *out, int64_t delay_us)
+static int64_t
+rounded_delay_us(int64_t delay_us)
 {
 	static const int64_t steps_us[] = { 86400000000, 3600000000, 60000000, 1000000, 1000 };
 	int64_t step_us = 1;
@@ -180,7 +422,22 @@ add_delay(struct wm_buf *out, int64_t delay_us)
 	for (size_t i = 0; i < sizeof(steps_us) / sizeof(steps_us[0]) && step_us == 1; i++)
 		if (delay_us >= 10 * steps_us[i])
 			step_us = steps_us[i];
-	wm_duration_print((delay_us + step_us - 1) / step_us * step_us, out);
+	return (delay_us + step_us - 1) / step_us * step_us;
+}
+
+static void
+add_instant(struct wm_buf *out, int64_t time_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	wm_buf_add(out, text, wm_instant_print(time_us, WM_UNIT_ISO, wm_zone_utc(), text));
+}
+
+static void
+begin_line(struct wm_buf *out)
+{
+	if (out->len != 0)
+		wm_buf_add_byte(out, '\n');
 }
 
 /* Late rows of the first and the second half of the stream. */
@@ -206,78 +463,187 @@ is_jump(const struct report *report, int64_t delay_us)
 }
 
 static void
-add_meaning(const struct report *report, const struct report_context *context, struct wm_buf *out)
+add_jump(struct wm_buf *out, const struct report *report, const struct report_context *context)
+{
+	begin_line(out);
+	wm_buf_addf(out, "%s:%" PRIu64 ": this row, of ", report->jump_input, report->jump_line);
+	add_instant(out, report->jump_time_us);
+	wm_buf_add_text(out, ", moved the watermark on by ");
+	wm_duration_print(rounded_delay_us(report->jump_us), out);
+	wm_buf_addf(out, ": %" PRIu64 " of the %" PRIu64 " rows behind it were late: is its clock right?",
+		report->rows_late - report->jump_late_before, report->rows_in - report->jump_rows_before - 1);
+	if (context->max_jump_text == NULL)
+		wm_buf_add_text(out, " --max-jump D keeps the watermark from such rows");
+}
+
+/* What the late rows say about the delay. */
+static void
+add_meaning(struct wm_buf *out, const struct report *report, const struct report_context *context)
 {
 	uint64_t first, second;
-	char time[WM_INSTANT_TEXT_MAX];
+	const char *of = context->delay_text == NULL ? "" : " of ";
+	const char *delay = context->delay_text == NULL ? "" : context->delay_text;
+	/* Partly late rows are of no stretch: where there are no others, it is of their number alone that something is said. */
+	uint64_t late = report->rows_late != 0 ? report->rows_late : report->rows_partly_late;
 
 	if (is_jump(report, context->delay_us)) {
-		wm_buf_addf(out, "\n%s:%" PRIu64 ": this row, of %.*s, moved the watermark on by ", report->jump_input,
-			report->jump_line,
-			(int)wm_instant_print(report->jump_time_us, WM_UNIT_ISO, wm_zone_utc(), time), time);
-		add_delay(out, report->jump_us);
-		wm_buf_addf(out, ": %" PRIu64 " of the %" PRIu64 " rows behind it were late: is its clock right?",
-			report->rows_late - report->jump_late_before, report->rows_in - report->jump_rows_before - 1);
+		add_jump(out, report, context);
 		return;
 	}
 	late_halves(report, &first, &second);
-	if (report->rows_late * 2 > report->rows_in)
-		wm_buf_addf(out,
-			"\nmost rows were late: the delay of %s is far too short, or the input is not in order; ",
-			context->delay_text);
+	begin_line(out);
+	if (late * 2 > report->rows_in)
+		wm_buf_addf(out, "most rows were late: the delay%s%s is far too short, or the input is not in order; ",
+			of, delay);
 	else if (second > 2 * first + 10)
-		wm_buf_addf(out, "\nlate rows grow in number: the source runs later than the delay of %s; ",
-			context->delay_text);
+		wm_buf_addf(out, "late rows grow in number: the source runs later than the delay%s%s; ", of, delay);
+	else if (late * 20 <= report->rows_in)
+		wm_buf_add_text(out, "a small, steady share is normal; ");
 	else
-		wm_buf_addf(out, "\na small, steady share is normal; ");
+		wm_buf_addf(out, "the delay%s%s is short for this source; ", of, delay);
 	wm_buf_add_text(out, "a delay of ");
-	add_delay(out, report->disorder_max_us);
+	wm_duration_print(rounded_delay_us(report->disorder_max_us), out);
 	wm_buf_add_text(out, " would have dropped nothing");
 }
 
 static void
-add_rejected(const struct report *report, const struct report_context *context, struct wm_buf *out)
+add_fail_late(struct wm_buf *out, const struct report_context *context)
 {
-	wm_buf_addf(out, "%s%" PRIu64 " of %" PRIu64 " rows were rejected (", out->len == 0 ? "" : "\n",
-		report->rows_rejected, report->rows_in);
-	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
-		wm_buf_addf(out, "%s%" PRIu64 " %s", i == 0 ? "" : ", ", report->reasons[i].count,
-			report->reasons[i].reason);
-	if (context->rejects_path != NULL)
-		wm_buf_addf(out, "): they are in %s", context->rejects_path);
+	if (context->fail_late_text != NULL)
+		wm_buf_addf(out, ", more than --fail-late %s allows", context->fail_late_text);
+}
+
+static void
+add_late(struct wm_buf *out, const struct report *report, const struct report_context *context)
+{
+	begin_line(out);
+	if (report->rows_late == 0) {
+		add_rows_were(out, report->rows_partly_late, report->rows_in);
+		wm_buf_add_text(out, " partly late (");
+		add_share(out, report->rows_partly_late, report->rows_in);
+		add_fail_late(out, context);
+		wm_buf_addf(out, "): they missed %" PRIu64 " windows and count in the others",
+			report->windows_missed_partly);
+		return;
+	}
+	add_rows_were(out, report->rows_late, report->rows_in);
+	wm_buf_add_text(out, " late and dropped (");
+	add_share(out, report->rows_late, report->rows_in);
+	add_fail_late(out, context);
+	if (context->late_path != NULL)
+		wm_buf_addf(out, "): in %s", context->late_path);
 	else
-		wm_buf_add_text(out, "): --rejects FILE keeps them");
-	if (report->rows_rejected == report->rows_in)
-		wm_buf_add_text(out, "; is this the right column and format?");
+		wm_buf_add_text(out, "): --late FILE keeps such rows");
+	if (report->rows_partly_late != 0)
+		wm_buf_addf(out,
+			"; %" PRIu64 " more were partly late: they missed %" PRIu64 " windows and count in the others",
+			report->rows_partly_late, report->windows_missed_partly);
+}
+
+static void
+add_none_late(struct wm_buf *out, const struct report *report, const struct report_context *context)
+{
+	int64_t enough_us = rounded_delay_us(report->disorder_max_us);
+
+	begin_line(out);
+	wm_buf_addf(out, "%" PRIu64 " row%s, none late", report->rows_in, report->rows_in == 1 ? "" : "s");
+	if (context->delay_text == NULL || report->rows_in == report->rows_rejected)
+		return;
+	wm_buf_add_text(out, ": a delay of ");
+	wm_duration_print(enough_us, out);
+	wm_buf_add_text(out, " would have dropped nothing");
+	if (enough_us <= context->delay_us / 2)
+		wm_buf_addf(out, ", so %s may be longer than needed", context->delay_text);
+}
+
+static bool
+is_never_confirmed(const struct report *report, const struct report_context *context)
+{
+	return context->max_jump_text != NULL && !context->has_confirmed && report->rows_unconfirmed != 0;
+}
+
+static void
+begin_note(struct wm_buf *out, bool *is_begun)
+{
+	if (*is_begun)
+		wm_buf_add_text(out, "; ");
+	else
+		begin_line(out);
+	*is_begun = true;
+}
+
+/* What else there is to say; is_begun: a line is, of something else. */
+static void
+add_notes(struct wm_buf *out, const struct report *report, const struct report_context *context, bool is_begun)
+{
+	const struct report_place *first = &report->unconfirmed_first;
+	bool is_one = report->rows_unconfirmed_later == 1;
+
+	if (is_never_confirmed(report, context)) {
+		begin_note(out, &is_begun);
+		wm_buf_addf(out, "there was no watermark: no 15 of 20 rows were within %s of each other (--max-jump)",
+			context->max_jump_text);
+	}
+	if (report->rows_unconfirmed_later != 0) {
+		begin_note(out, &is_begun);
+		wm_buf_addf(out,
+			"%" PRIu64 " row%s ahead by more than --max-jump %s did not move the watermark: %s%s:%" PRIu64
+			", of ",
+			report->rows_unconfirmed_later, is_one ? "" : "s", context->max_jump_text,
+			is_one ? "" : "the first is ", first->input, first->line);
+		add_instant(out, first->time_us);
+	}
+	if (report->rows_repeated_hour != 0) {
+		begin_note(out, &is_begun);
+		wm_buf_addf(out, "%" PRIu64 " row%s of an hour that a clock change repeats, taken as the %s one",
+			report->rows_repeated_hour, report->rows_repeated_hour == 1 ? "" : "s",
+			context->repeated_hour_text == NULL ? "earlier" : context->repeated_hour_text);
+	}
+	if (report->headers_repeated != 0) {
+		begin_note(out, &is_begun);
+		wm_buf_addf(out, "%" PRIu64 " repeated header%s skipped", report->headers_repeated,
+			report->headers_repeated == 1 ? "" : "s");
+	}
+}
+
+static void
+add_rejected(struct wm_buf *out, const struct report *report, const struct report_context *context)
+{
+	if (report->rows_rejected != 0) {
+		begin_line(out);
+		add_rows_were(out, report->rows_rejected, report->rows_in);
+		wm_buf_add_text(out, " rejected (");
+		for (size_t i = 0; report->reasons[i].reason != NULL; i++)
+			wm_buf_addf(out, "%s%" PRIu64 " %s", i == 0 ? "" : ", ", report->reasons[i].count,
+				report->reasons[i].reason);
+		if (context->rejects_path != NULL)
+			wm_buf_addf(out, "): in %s", context->rejects_path);
+		else
+			wm_buf_add_text(out, "): --rejects FILE keeps them");
+		if (report->rows_rejected == report->rows_in)
+			wm_buf_add_text(out, "; is this the right column and format?");
+	}
+	add_notes(out, report, context, report->rows_rejected != 0);
 }
 
 void
 report_summary(const struct report *report, const struct report_context *context, struct wm_buf *out)
 {
 	bool has_late = report->rows_late + report->rows_partly_late != 0;
+	bool is_lost = report->rows_rejected != 0 && context->rejects_path == NULL;
+	bool is_rejected_first = is_lost || is_never_confirmed(report, context);
 
+	if (!has_late && report->rows_rejected == 0 && report->rows_unconfirmed_later == 0 &&
+		!is_never_confirmed(report, context) && !context->is_verbose)
+		return;
+	if (is_rejected_first)
+		add_rejected(out, report, context);
 	if (has_late) {
-		wm_buf_addf(out, "%" PRIu64 " of %" PRIu64 " rows were late and dropped (", report->rows_late,
-			report->rows_in);
-		add_share(out, report->rows_late, report->rows_in);
-		wm_buf_add_byte(out, ')');
-		if (report->rows_partly_late != 0)
-			wm_buf_addf(out,
-				", %" PRIu64 " more missed %" PRIu64 " of their windows and count in the others",
-				report->rows_partly_late, report->windows_missed_partly);
-		if (report->rows_late != 0 && context->late_path != NULL)
-			wm_buf_addf(out, ": they are in %s", context->late_path);
-		else if (report->rows_late != 0)
-			wm_buf_add_text(out, ": --late FILE keeps them");
-		add_meaning(report, context, out);
-	} else if (context->is_verbose && report->rows_in != 0) {
-		wm_buf_addf(out, "%" PRIu64 " rows, none late", report->rows_in);
-		if (context->delay_text != NULL) {
-			wm_buf_add_text(out, ": a delay of ");
-			add_delay(out, report->disorder_max_us);
-			wm_buf_addf(out, " would do as well as %s", context->delay_text);
-		}
+		add_late(out, report, context);
+		add_meaning(out, report, context);
+	} else if (context->is_verbose) {
+		add_none_late(out, report, context);
 	}
-	if (report->rows_rejected != 0)
-		add_rejected(report, context, out);
+	if (!is_rejected_first)
+		add_rejected(out, report, context);
 }

@@ -2,26 +2,30 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "cmd/inputs.h"
+#include "cmd/outputs.h"
 #include "lib/base/hash.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
+#include "lib/event/combine.h"
+#include "lib/event/guard.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
 
 /* How long an input may go on before it is said that nothing is written without a watermark. */
 #define NOTICE_AFTER_US 10000000
+
+/* Progress by the clock comes at most so often. */
+#define TICK_US 1000000
 
 struct wanted {
 	size_t field; /* in rec.fields */
@@ -37,33 +41,46 @@ enum phase {
 	PHASE_END,
 };
 
+/* Two columns at most make an event time: a date and a time of day. */
+#define TIME_COLUMNS_MAX 2
+
 struct stream {
 	const struct cli_common *common;
-	struct wm_reader *reader;
+	struct inputs *inputs;
+	size_t source; /* that is read: the one furthest behind */
 	struct wm_instant_parser *time_parser;
-	size_t time_field;
+	size_t time_fields[TIME_COLUMNS_MAX];
+	size_t time_fields_count;
+	struct wm_buf time_text;                 /* of several columns */
+	struct wm_instant_parser *ingest_parser; /* NULL: the arrival time is not asked for, or is now */
+	size_t ingest_field;
 	size_t trigger_field;
 	struct wanted *wanted;
 	struct wm_reading *readings;
 	size_t wanted_count;
 
-	struct wm_watermark watermark;
+	struct wm_combine combine;
+	struct wm_guard *guards; /* one a source; NULL without --max-jump */
 	bool has_watermark;
-	bool is_watermark_needed;
-	bool is_notice_due; /* it was not said yet that nothing is written without a watermark */
-	int64_t started_us; /* monotonic clock */
+	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
+	bool is_notice_due;   /* it was not said yet that nothing is written without a watermark */
+	int64_t started_us;   /* monotonic clock */
+	int64_t waited_us;    /* for input, so far */
 	struct wm_trigger trigger;
 	bool is_each;
+	bool is_batch_full; /* the record that was delivered is its batch's last */
 
 	enum phase phase;
 	struct wm_record rec;
 	int64_t event_time_us; /* of the record that is delivered */
-	size_t file_next;
-	bool is_input_open;
+	bool is_file_begun;    /* a record of the FILE was taken in */
+	size_t files_begun;
 	bool is_started;      /* the outputs are */
 	bool is_settled;      /* so is their form */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
+	bool is_ticking;      /* STREAM_TICK was handed out */
 	bool is_strict_stop;
+	int64_t tick_next_us; /* monotonic clock */
 
 	struct outputs *outputs;
 	struct report report;
@@ -73,28 +90,36 @@ struct stream {
 
 /* Signals */
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stop_signal, wants_object, wants_reopen;
 
 static void
-on_stop(int signal_number)
+on_signal(int number)
 {
-	stop_signal = signal_number;
+	if (number == SIGUSR1)
+		wants_object = 1;
+	else if (number == SIGHUP)
+		wants_reopen = 1;
+	else
+		stop_signal = number;
 }
+
+static const int caught_signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };
+
+#define CAUGHT_SIGNALS (sizeof(caught_signals) / sizeof(caught_signals[0]))
 
 /* The first SIGINT or SIGTERM lets what was read be finished; a second one kills. One that was ignored stays so. */
 static void
-catch_stop_signals(void)
+catch_signals(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM };
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (size_t i = 0; i < CAUGHT_SIGNALS; i++) {
+		bool is_stop = caught_signals[i] == SIGINT || caught_signals[i] == SIGTERM;
 		struct sigaction action = { 0 }, before;
 
-		action.sa_handler = on_stop;
-		action.sa_flags = (int)SA_RESETHAND;
+		action.sa_handler = on_signal;
+		action.sa_flags = is_stop ? (int)SA_RESETHAND : SA_RESTART;
 		sigemptyset(&action.sa_mask);
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
+		if (sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(caught_signals[i], &action, NULL);
 	}
 }
 
@@ -109,93 +134,124 @@ clock_us(clockid_t clock)
 
 /* Opening */
 
-static _Noreturn void
+static void
 misuse_of(const char *option, const struct wm_err *err)
 {
 	cli_misuse("%s: %s", option, err->message);
 }
 
-static size_t
-want_field(struct stream *s, struct wm_span name)
+static struct wm_instant_parser *
+new_time_parser(const struct cli_common *common, const char *format)
 {
-	struct wm_column column;
 	struct wm_err err;
+	struct wm_instant_parser *parser = wm_instant_parser_new(wm_span_of(format),
+		common->zone == NULL ? wm_zone_utc() : common->zone, (enum wm_repeated_hour)common->repeated_hour,
+		common->time_reference != NULL ? &common->time_reference_us : NULL, &err);
 
-	if (!wm_column_parse(name, &column, &err))
-		cli_misuse("%s", err.message);
-	size_t field = wm_reader_want(s->reader, &column);
-	wm_column_release(&column);
-	return field;
+	if (parser == NULL)
+		misuse_of("--time-format", &err);
+	return parser;
 }
 
-static struct wm_reader *
-open_reader(const struct cli_common *common)
+static const char *
+time_format(const struct cli_common *common)
 {
-	struct wm_err err;
-	struct wm_reader_options options = {
-		.format = (enum wm_format)common->input_format,
-		.delimiter = common->delimiter_byte,
-		.no_header = common->no_header,
-		.columns = common->columns,
-		.record_bytes_max = common->record_limit,
-	};
-	struct wm_reader *reader = wm_reader_new(&options, &err);
+	return common->time_format == NULL ? "auto" : common->time_format;
+}
 
-	if (reader == NULL)
-		cli_misuse("%s", err.message);
-	return reader;
+static void
+open_times(struct stream *s)
+{
+	const struct cli_common *common = s->common;
+	struct wm_span rest, part;
+
+	if (common->time_column == NULL)
+		cli_misuse("no time column: name the column that holds the event time with -t");
+	rest = wm_span_of(common->time_column);
+	while (wm_list_next(&rest, '+', &part)) {
+		if (s->time_fields_count == TIME_COLUMNS_MAX)
+			cli_misuse(
+				"-t: '%s': a date and a time of day are all that can be joined", common->time_column);
+		s->time_fields[s->time_fields_count++] = inputs_want(s->inputs, part);
+	}
+	s->time_parser = new_time_parser(common, time_format(common));
+	if (common->ingest != NULL && !common->is_ingest_now) {
+		s->ingest_parser = new_time_parser(common, "auto");
+		s->ingest_field = inputs_want(s->inputs, wm_span_of(common->ingest));
+	}
 }
 
 static enum wm_trigger_kind
 trigger_kind(enum cli_trigger_word word)
 {
 	switch (word) {
-	case CLI_TRIGGER_FILE:
-		return WM_TRIGGER_FILE;
+	case CLI_TRIGGER_ROWS:
+		return WM_TRIGGER_ROWS;
+	case CLI_TRIGGER_EVENT:
+		return WM_TRIGGER_EVENT;
+	case CLI_TRIGGER_WALL:
+		return WM_TRIGGER_WALL;
 	case CLI_TRIGGER_COLUMN:
 		return WM_TRIGGER_COLUMN;
+	case CLI_TRIGGER_FILE:
+		return WM_TRIGGER_FILE;
 	case CLI_TRIGGER_EOF:
 		return WM_TRIGGER_EOF;
-	default:
-		return WM_TRIGGER_EACH;
+	case CLI_TRIGGER_EACH:
+		break;
 	}
+	return WM_TRIGGER_EACH;
+}
+
+/* A watermark for each source. Without a delay they only say which one is furthest behind. */
+static void
+open_watermarks(struct stream *s)
+{
+	const struct cli_common *common = s->common;
+	size_t sources_count = inputs_sources_count(s->inputs);
+	struct wm_watermark own;
+
+	s->has_watermark = common->delay.text != NULL;
+	if (common->is_spark && s->has_watermark)
+		wm_watermark_init_spark(&own, common->delay.us);
+	else
+		wm_watermark_init(&own, common->delay.us);
+	wm_combine_init(&s->combine, WM_POLICY_MIN);
+	for (size_t i = 0; i < sources_count; i++)
+		wm_combine_add(&s->combine, &own);
+	if (common->max_jump.text == NULL)
+		return;
+	s->guards = wm_calloc(sources_count, sizeof(s->guards[0]));
+	for (size_t i = 0; i < sources_count; i++)
+		wm_guard_init(&s->guards[i], common->max_jump.us);
 }
 
 struct stream *
-stream_open(const struct cli_common *common, const char *operator_name, bool is_watermark_needed)
+stream_open(const struct cli_common *common, const struct stream_facts *facts)
 {
 	struct stream *s = wm_calloc(1, sizeof(struct stream));
-	struct wm_err err;
-	const char *format = common->time_format == NULL ? "auto" : common->time_format;
 
 	wm_hash_init();
 	outputs_guard_descriptors();
 	s->common = common;
-	s->reader = open_reader(common);
-	if (common->time_column == NULL)
-		cli_misuse("no time column: name the column that holds the event time with -t");
-	s->time_field = want_field(s, wm_span_of(common->time_column));
-	s->time_parser = wm_instant_parser_new(wm_span_of(format), common->zone == NULL ? wm_zone_utc() : common->zone,
-		WM_REPEATED_EARLIER, NULL, &err);
-	if (s->time_parser == NULL)
-		misuse_of("--time-format", &err);
-	s->has_watermark = common->delay.text != NULL;
-	s->is_watermark_needed = is_watermark_needed;
-	s->is_notice_due = is_watermark_needed && !s->has_watermark;
+	s->inputs = inputs_open(common);
+	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
+	open_times(s);
+	open_watermarks(s);
+	s->watermark_us = s->has_watermark ? s->combine.watermark_us : WM_TIME_NONE;
+	s->is_notice_due = facts->needs_watermark && !s->has_watermark;
 	s->started_us = clock_us(CLOCK_MONOTONIC);
-	if (common->is_spark && s->has_watermark)
-		wm_watermark_init_spark(&s->watermark, common->delay.us);
-	else
-		wm_watermark_init(&s->watermark, common->delay.us);
-	wm_trigger_init(&s->trigger, trigger_kind(common->trigger_word));
+	wm_trigger_init(
+		&s->trigger, trigger_kind(common->trigger_word), common->trigger_rows, common->trigger_period_us);
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
-		s->trigger_field = want_field(s, wm_span_of(common->trigger_column));
+		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
 	s->outputs = outputs_open(common);
-	report_init(&s->report, cli_tool_name(), operator_name);
-	s->report.batch_watermark_us = s->watermark.watermark_us;
-	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
-	catch_stop_signals();
+	report_init(&s->report, cli_tool_name(), facts->operator_name);
+	report_clock(&s->report, s->started_us, 0);
+	s->report.batch_watermark_us = s->watermark_us;
+	catch_signals();
 	return s;
 }
 
@@ -205,64 +261,86 @@ stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 	s->wanted = wm_reallocarray(s->wanted, s->wanted_count + 1, sizeof(s->wanted[0]));
 	s->readings = wm_reallocarray(s->readings, s->wanted_count + 1, sizeof(s->readings[0]));
 	s->wanted[s->wanted_count] = (struct wanted){
-		.field = want_field(s, name),
+		.field = inputs_want(s->inputs, name),
 		.need = need,
 		.name = wm_memdup(name.data, name.len),
 	};
 	return s->wanted_count++;
 }
 
-static bool
-is_standard_input(const char *file)
+/* Event times */
+
+/* The text of the record's event time: that of its column, or of two with a blank between. */
+static struct wm_value
+time_value(struct stream *s, const struct wm_record *rec)
 {
-	return strcmp(file, "-") == 0;
+	struct wm_value first = rec->fields[s->time_fields[0]];
+
+	if (s->time_fields_count == 1)
+		return first;
+	struct wm_value second = rec->fields[s->time_fields[1]];
+	wm_buf_reset(&s->time_text);
+	wm_buf_add(&s->time_text, first.text.data, first.text.len);
+	if (first.text.len != 0 && second.text.len != 0)
+		wm_buf_add_byte(&s->time_text, ' ');
+	wm_buf_add(&s->time_text, second.text.data, second.text.len);
+	return (struct wm_value){ wm_buf_span(&s->time_text), WM_KIND_TEXT };
 }
 
-/* Opens an input; fails the run if it cannot be. */
-static int
-open_file(const char *file)
+/* What is wrong with a value that should be a time; NULL if it is one. */
+static const char *
+read_time(struct wm_instant_parser *parser, const struct wm_value *value, int64_t *time_us)
 {
-	struct wm_err err;
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const char *why;
 
-	if (fd == -1) {
-		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", file, strerror(errno));
-		cli_die(&err);
+	if (value->kind != WM_KIND_TEXT && value->kind != WM_KIND_NUMBER)
+		return "neither text nor number";
+	return wm_instant_parse(parser, value->text, time_us, &why) ? NULL : why;
+}
+
+/* The first event time of a FILE; WM_TIME_END if it has none, so that it is read last. */
+static int64_t
+first_event_time(struct stream *s, size_t file)
+{
+	struct wm_reader *reader = inputs_peek(s->inputs, file);
+	struct wm_instant_parser *parser = new_time_parser(s->common, time_format(s->common));
+	int64_t time_us = WM_TIME_END;
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+	bool is_found = false;
+
+	for (enum wm_read_result result = WM_READ_MORE; !is_found && result != WM_READ_END;) {
+		result = wm_reader_next(reader, &rec, &reject, &err);
+		if (result == WM_READ_FAILED || (result == WM_READ_MORE && !wm_reader_fill(reader, &err)))
+			cli_die(&err);
+		if (result != WM_READ_RECORD)
+			continue;
+		struct wm_value value = time_value(s, &rec);
+		is_found = read_time(parser, &value, &time_us) == NULL;
 	}
-	return fd;
+	wm_instant_parser_free(parser);
+	wm_reader_free(reader);
+	return time_us;
 }
 
 void
-stream_begin(struct stream *s)
+stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 {
-	struct wm_err err;
-	struct stat found;
-	bool has_standard_input = false;
+	size_t files_count = inputs_files_count(s->inputs);
 
-	for (size_t i = 0; i < s->common->files_count; i++) {
-		const char *file = s->common->files[i];
-
-		if (is_standard_input(file)) {
-			if (has_standard_input)
-				cli_misuse("standard input is named twice");
-			has_standard_input = true;
-			continue;
-		}
-		if (stat(file, &found) == -1) {
-			(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", file, strerror(errno));
-			cli_die(&err);
-		}
-		/* A pipe gives its bytes once; it is checked when it is its turn. */
-		if (!S_ISREG(found.st_mode))
-			continue;
-		int fd = open_file(file);
-		if (!wm_reader_check(s->reader, fd, file, &err))
-			cli_die(&err);
-		close(fd);
-	}
+	outputs_set_columns(s->outputs, names, names_count);
+	inputs_begin(s->inputs);
+	if (s->common->order != CLI_ORDER_TIME)
+		return;
+	int64_t *times = wm_reallocarray(NULL, files_count, sizeof(times[0]));
+	for (size_t i = 0; i < files_count; i++)
+		times[i] = first_event_time(s, i);
+	inputs_sort(s->inputs, times);
+	free(times);
 }
 
-/* Failing */
+/* Failing and rejecting */
 
 /* What was computed is kept: outputs are written as far as the stream came. */
 static _Noreturn void
@@ -273,19 +351,10 @@ fail(struct stream *s, const struct wm_err *err)
 	cli_die(err);
 }
 
-/* Rejecting */
-
-static void
-warn_rejected(struct stream *s, const char *input, const struct wm_reject *reject)
-{
-	if (!s->common->quiet)
-		cli_warn("%s:%" PRIu64 ": %s: row rejected (%s)", input, reject->line, reject->detail, reject->reason);
-}
-
 static void
 count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *time_us)
 {
-	const char *input = wm_reader_name(s->reader);
+	const char *input = inputs_name(s->inputs, s->source);
 	bool is_first = report_reject(&s->report, reject->reason);
 
 	outputs_put_reject(s->outputs, input, reject, time_us);
@@ -294,12 +363,12 @@ count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *
 			reject->reason);
 		s->is_strict_stop = true;
 		s->phase = PHASE_END;
-	} else if (is_first) {
-		warn_rejected(s, input, reject);
+	} else if (is_first && !s->common->quiet) {
+		cli_warn("%s:%" PRIu64 ": %s: row rejected (%s)", input, reject->line, reject->detail, reject->reason);
 	}
 }
 
-static void
+static bool
 reject_field(struct stream *s, const char *reason, const char *column, const int64_t *time_us, const char *what,
 	struct wm_span text, const char *why)
 {
@@ -319,78 +388,184 @@ reject_field(struct stream *s, const char *reason, const char *column, const int
 	memcpy(reject.detail, shown->data, len);
 	reject.detail[len] = '\0';
 	count_rejected(s, &reject, time_us);
+	return false;
 }
 
-/* Reading */
+/* Waiting */
 
-/* Before a read: writes what waits, if the read would, and then waits for input or a signal. False when a signal came. */
+enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_SIGNAL };
+
+static void
+notice_no_watermark(struct stream *s)
+{
+	s->is_notice_due = false;
+	cli_warn("without a watermark nothing is written before the input ends: set a delay with -w (0s for input in "
+		 "order)");
+}
+
+/* How long to wait at most; -1: for ever. */
+static int64_t
+wait_limit_us(const struct stream *s)
+{
+	int64_t until_us = wm_trigger_due_us(&s->trigger), now_us;
+
+	if (s->is_notice_due && s->started_us + NOTICE_AFTER_US < until_us)
+		until_us = s->started_us + NOTICE_AFTER_US;
+	if (until_us == INT64_MAX)
+		return -1;
+	now_us = clock_us(CLOCK_MONOTONIC);
+	return until_us > now_us ? until_us - now_us : 0;
+}
+
 static bool
+is_signalled(void)
+{
+	return stop_signal != 0 || wants_object != 0 || wants_reopen != 0;
+}
+
+/* Waits for input, the end of a batch of wall time, or a signal, having written what waits to be written. */
+static enum wait_end
 wait_for_input(struct stream *s)
 {
-	struct pollfd input = { .fd = wm_reader_fd(s->reader), .events = POLLIN };
-	sigset_t stops, before;
+	struct pollfd input = { .fd = inputs_fd(s->inputs, s->source), .events = POLLIN };
+	enum wait_end end = WAIT_INPUT;
+	sigset_t caught, before;
 
-	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->started_us >= NOTICE_AFTER_US) {
-		s->is_notice_due = false;
-		cli_warn("without a watermark nothing is written before the input ends: set a delay with -w (0s for "
-			 "input in order)");
-	}
-	if (poll(&input, 1, 0) == 1)
-		return stop_signal == 0;
-	outputs_flush(s->outputs);
-	sigemptyset(&stops);
-	sigaddset(&stops, SIGINT);
-	sigaddset(&stops, SIGTERM);
-	/* Blocked from the look at stop_signal to the wait, so that a signal between them still ends it. */
-	sigprocmask(SIG_BLOCK, &stops, &before);
-	while (stop_signal == 0) {
-		int64_t left_us = s->started_us + NOTICE_AFTER_US - clock_us(CLOCK_MONOTONIC);
-		struct timespec timeout = { .tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000 };
-		bool has_timeout = s->is_notice_due && left_us > 0;
+	sigemptyset(&caught);
+	for (size_t i = 0; i < CAUGHT_SIGNALS; i++)
+		sigaddset(&caught, caught_signals[i]);
+	/* Blocked from the look at the flags to the wait, so that a signal between them still ends it. */
+	sigprocmask(SIG_BLOCK, &caught, &before);
+	for (;;) {
+		int64_t limit_us = wait_limit_us(s);
+		struct timespec limit = { .tv_sec = limit_us / 1000000, .tv_nsec = limit_us % 1000000 * 1000 };
 
-		int ready = ppoll(&input, 1, has_timeout ? &timeout : NULL, &before);
+		if (is_signalled()) {
+			end = WAIT_SIGNAL;
+			break;
+		}
+		int ready = ppoll(&input, 1, limit_us < 0 ? NULL : &limit, &before);
 		if (ready == 1 || (ready == -1 && errno != EINTR))
 			break;
-		if (ready == 0 && s->is_notice_due) {
-			s->is_notice_due = false;
-			cli_warn("without a watermark nothing is written before the input ends: set a delay with -w "
-				 "(0s for input in order)");
+		if (ready == 0 && clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger)) {
+			end = WAIT_BATCH_DUE;
+			break;
 		}
+		if (ready == 0 && s->is_notice_due)
+			notice_no_watermark(s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return stop_signal == 0;
+	return end;
+}
+
+/* Before a read. */
+static enum wait_end
+before_read(struct stream *s)
+{
+	struct pollfd input = { .fd = inputs_fd(s->inputs, s->source), .events = POLLIN };
+
+	if (is_signalled())
+		return WAIT_SIGNAL;
+	if (s->trigger.kind == WM_TRIGGER_WALL && clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger))
+		return WAIT_BATCH_DUE;
+	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->started_us >= NOTICE_AFTER_US)
+		notice_no_watermark(s);
+	if (poll(&input, 1, 0) == 1)
+		return WAIT_INPUT;
+	if (s->is_started)
+		outputs_flush(s->outputs);
+	int64_t before_us = clock_us(CLOCK_MONOTONIC);
+	enum wait_end end = wait_for_input(s);
+	s->waited_us += clock_us(CLOCK_MONOTONIC) - before_us;
+	return end;
 }
 
 /* Something will be written: creates the side files, and settles how results look as soon as an input has told it. */
 static void
-start_outputs(struct stream *s)
+start_outputs(struct stream *s, bool is_last)
 {
+	const struct wm_reader *layout = inputs_layout(s->inputs);
+
 	if (!s->is_started)
 		outputs_start(s->outputs);
 	s->is_started = true;
-	if (!s->is_settled && wm_reader_format(s->reader) != WM_FORMAT_AUTO) {
-		outputs_settle(s->outputs, s->reader);
-		s->is_settled = true;
-	}
+	if (s->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
+		return;
+	outputs_settle(s->outputs, layout);
+	s->is_settled = true;
 }
 
-/* Opens the next input; false when there is none left. */
-static bool
-open_next(struct stream *s)
-{
-	static const char *const only_standard_input[] = { "-" };
-	size_t count = s->common->files_count == 0 ? 1 : s->common->files_count;
-	const char *const *files = s->common->files_count == 0 ? only_standard_input : s->common->files;
+/* Progress */
 
-	if (s->file_next == count)
-		return false;
-	const char *file = files[s->file_next++];
-	if (is_standard_input(file))
-		wm_reader_open(s->reader, STDIN_FILENO, "standard input");
-	else
-		wm_reader_open(s->reader, open_file(file), file);
-	s->is_input_open = true;
-	return true;
+bool
+stream_has_progress(const struct stream *s)
+{
+	return outputs_has_report(s->outputs) || s->common->progress == CLI_PROGRESS_JSON;
+}
+
+bool
+stream_wants_state(const struct stream *s)
+{
+	return s->is_batch_ending && stream_has_progress(s);
+}
+
+void
+stream_set_state(struct stream *s, const struct report_state *state)
+{
+	s->state = *state;
+}
+
+static void
+make_object(struct stream *s)
+{
+	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
+	wm_buf_reset(&s->text);
+	report_progress(&s->report, &s->state, clock_us(CLOCK_REALTIME), &s->text);
+}
+
+/* What the batch let go has been written: its progress is told. */
+static void
+finish_batch(struct stream *s)
+{
+	if (stream_wants_state(s)) {
+		make_object(s);
+		outputs_put_report(s->outputs, wm_buf_span(&s->text));
+		if (s->common->progress == CLI_PROGRESS_JSON)
+			cli_progress(wm_buf_span(&s->text));
+	}
+	s->is_batch_ending = false;
+	report_next_batch(&s->report, s->watermark_us);
+}
+
+/* With the trigger "each" a batch of the report is a second. */
+static bool
+has_second(const struct stream *s)
+{
+	return s->is_each && stream_has_progress(s);
+}
+
+static bool
+is_tick_due(const struct stream *s)
+{
+	return wants_object != 0 || (has_second(s) && clock_us(CLOCK_MONOTONIC) >= s->tick_next_us);
+}
+
+/* The operator has said what it holds. */
+static void
+finish_tick(struct stream *s)
+{
+	bool is_asked = wants_object != 0, is_second = clock_us(CLOCK_MONOTONIC) >= s->tick_next_us;
+
+	s->is_ticking = false;
+	wants_object = 0;
+	make_object(s);
+	if (is_asked || (has_second(s) && is_second && s->common->progress == CLI_PROGRESS_JSON))
+		cli_progress(wm_buf_span(&s->text));
+	if (!is_second || !has_second(s))
+		return;
+	outputs_put_report(s->outputs, wm_buf_span(&s->text));
+	report_next_batch(&s->report, s->watermark_us);
+	s->tick_next_us = clock_us(CLOCK_MONOTONIC) + TICK_US;
 }
 
 /* Batches */
@@ -409,60 +584,78 @@ begins_batch(const struct stream *s)
 	return s->trigger.kind == WM_TRIGGER_COLUMN && wm_trigger_begins_batch(&s->trigger, batch_value(s));
 }
 
+static void
+join_batch(struct stream *s, const struct wm_value *value)
+{
+	bool is_timed = s->trigger.kind == WM_TRIGGER_WALL && !s->trigger.is_open;
+
+	wm_trigger_join(&s->trigger, value, is_timed ? clock_us(CLOCK_MONOTONIC) : 0);
+}
+
 /* The last record of the batch was judged: the watermark moves. Always true: results are due. */
 static bool
 end_batch(struct stream *s)
 {
 	if (s->has_watermark)
-		wm_watermark_advance(&s->watermark);
+		s->watermark_us = s->combine.watermark_us;
 	wm_trigger_end(&s->trigger);
+	s->is_batch_full = false;
 	s->is_batch_ending = true;
 	return true;
 }
 
-bool
-stream_wants_state(const struct stream *s)
+/* Whether the batch that is open ends with the end of one FILE, or of all of them. */
+static bool
+ends_batch(const struct stream *s, bool is_last)
 {
-	return !s->is_each && (outputs_has_report(s->outputs) || s->common->progress == CLI_PROGRESS_JSON);
-}
-
-/* What the batch let go has been written: its progress is told. */
-static void
-finish_batch(struct stream *s)
-{
-	s->is_batch_ending = false;
-	if (stream_wants_state(s)) {
-		wm_buf_reset(&s->text);
-		report_progress(&s->report, &s->state, clock_us(CLOCK_REALTIME), &s->text);
-		outputs_put_report(s->outputs, wm_buf_span(&s->text));
-		if (s->common->progress == CLI_PROGRESS_JSON)
-			cli_progress(wm_buf_span(&s->text));
+	switch (s->trigger.kind) {
+	case WM_TRIGGER_EACH:
+		return false;
+	case WM_TRIGGER_FILE:
+		return !is_last;
+	case WM_TRIGGER_EOF:
+		return is_last;
+	default:
+		return is_last && s->trigger.is_open && s->common->eof != CLI_EOF_HOLD;
 	}
-	report_next_batch(&s->report, s->watermark.watermark_us);
 }
 
 /* Records */
+
+/* Whether the event time is too far ahead of the arrival to be true; the record is rejected then. */
+static bool
+admit_arrival(struct stream *s)
+{
+	int64_t arrival_us;
+
+	if (s->ingest_parser == NULL) {
+		arrival_us = clock_us(CLOCK_REALTIME);
+	} else {
+		const struct wm_value *value = &s->rec.fields[s->ingest_field];
+		const char *why = read_time(s->ingest_parser, value, &arrival_us);
+
+		if (why != NULL)
+			return reject_field(s, "bad-ingest", s->common->ingest, &s->event_time_us, "no arrival time",
+				value->text, wm_value_is_empty(value) ? NULL : why);
+	}
+	if (s->event_time_us <= wm_time_add(arrival_us, s->common->max_ahead.us))
+		return true;
+	return reject_field(s, "implausible-time", s->common->time_column, &s->event_time_us,
+		"event time too far ahead of the arrival", time_value(s, &s->rec).text, NULL);
+}
 
 /* Reads the record's event time and numbers; false if it was rejected. */
 static bool
 admit(struct stream *s)
 {
-	const struct wm_value *time = &s->rec.fields[s->time_field];
+	struct wm_value time = time_value(s, &s->rec);
 	const char *why;
 
-	if (wm_value_is_empty(time)) {
-		reject_field(s, "no-time", s->common->time_column, NULL, "no event time", time->text, NULL);
-		return false;
-	}
-	if ((time->kind != WM_KIND_TEXT && time->kind != WM_KIND_NUMBER)) {
-		reject_field(
-			s, "bad-time", s->common->time_column, NULL, "no time", time->text, "not a text or number");
-		return false;
-	}
-	if (!wm_instant_parse(s->time_parser, time->text, &s->event_time_us, &why)) {
-		reject_field(s, "bad-time", s->common->time_column, NULL, "no time", time->text, why);
-		return false;
-	}
+	if (wm_value_is_empty(&time))
+		return reject_field(s, "no-time", s->common->time_column, NULL, "no event time", time.text, NULL);
+	why = read_time(s->time_parser, &time, &s->event_time_us);
+	if (why != NULL)
+		return reject_field(s, "bad-time", s->common->time_column, NULL, "no time", time.text, why);
 	for (size_t i = 0; i < s->wanted_count; i++) {
 		const struct wanted *wanted = &s->wanted[i];
 		const struct wm_value *value = &s->rec.fields[wanted->field];
@@ -475,12 +668,11 @@ admit(struct stream *s)
 			continue;
 		}
 		wm_reading_take(reading, value);
-		if (wanted->need == STREAM_NUMBER && !reading->is_empty && !reading->is_number) {
-			reject_field(s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
-			return false;
-		}
+		if (wanted->need == STREAM_NUMBER && !reading->is_empty && !reading->is_number)
+			return reject_field(
+				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
-	return true;
+	return s->common->max_ahead.text == NULL || admit_arrival(s);
 }
 
 static void
@@ -491,53 +683,60 @@ note_jump(struct stream *s, int64_t jump_us)
 	report->jump_us = jump_us;
 	report->jump_time_us = s->event_time_us;
 	report->jump_line = s->rec.line;
-	report->jump_input = s->common->files_count == 0 ? "standard input" : s->common->files[s->file_next - 1];
+	report->jump_input = inputs_name(s->inputs, s->source);
 	report->jump_rows_before = report->rows_in - 1;
 	report->jump_late_before = report->rows_late;
+}
+
+static struct report_place
+place_of_record(const struct stream *s)
+{
+	return (struct report_place){ inputs_name(s->inputs, s->source), s->rec.line, s->event_time_us };
+}
+
+/* A FILE that begins behind what was read before: told at once, as its records are late now. */
+static void
+begin_file(struct stream *s)
+{
+	s->is_file_begun = true;
+	if (s->files_begun++ == 0 || !s->has_watermark || s->common->merge || s->common->quiet ||
+		!wm_is_behind(s->event_time_us, s->watermark_us))
+		return;
+	wm_buf_reset(&s->text);
+	wm_duration_print(wm_time_sub(s->watermark_us, s->event_time_us), &s->text);
+	cli_warn("%s:%" PRIu64 ": begins %.*s behind the watermark that the FILE before it left: --order time reads "
+		 "FILEs by their first event time, --merge side by side",
+		inputs_name(s->inputs, s->source), s->rec.line, (int)s->text.len, s->text.data);
 }
 
 /* The record counts: its event time is observed. */
 static void
 observe(struct stream *s)
 {
-	int64_t before_us = s->watermark.highest_time_us;
+	struct wm_watermark *own = &s->combine.sources[s->source].own;
+	int64_t before_us = own->highest_time_us, highest_us = before_us;
+	bool is_unconfirmed = false;
 
+	if (!s->is_file_begun)
+		begin_file(s);
 	report_times_add(&s->report.batch_times, s->event_time_us);
-	if (s->event_time_us > before_us) {
-		if (before_us != WM_TIME_NONE && s->event_time_us - before_us > s->report.jump_us)
-			note_jump(s, s->event_time_us - before_us);
-		s->watermark.highest_time_us = s->event_time_us;
-	} else if (before_us - s->event_time_us > s->report.disorder_max_us) {
-		s->report.disorder_max_us = before_us - s->event_time_us;
+	if (s->common->zone != NULL && wm_instant_parser_local_kind(s->time_parser) == WM_LOCAL_REPEATED)
+		s->report.rows_repeated_hour++;
+	if (s->guards != NULL)
+		highest_us = wm_guard_take(&s->guards[s->source], before_us, s->event_time_us, &is_unconfirmed);
+	else if (s->event_time_us > before_us)
+		highest_us = s->event_time_us;
+	if (is_unconfirmed) {
+		struct report_place place = place_of_record(s);
+
+		report_unconfirmed(&s->report, before_us != WM_TIME_NONE, &place);
 	}
-}
-
-/* The inputs have ended. */
-static void
-begin_end(struct stream *s)
-{
-	bool is_flushed = s->common->eof == CLI_EOF_FLUSH || s->common->eof == CLI_EOF_DEFAULT;
-
-	start_outputs(s);
-	if (!s->is_settled)
-		outputs_settle(s->outputs, s->reader);
-	s->is_settled = true;
-	s->phase = stop_signal == 0 && is_flushed ? PHASE_FLUSH : PHASE_END;
-}
-
-/* Whether the batch that is open ends with the end of one input, or of all of them. */
-static bool
-ends_batch(const struct stream *s, bool is_last)
-{
-	switch (s->trigger.kind) {
-	case WM_TRIGGER_FILE:
-		return !is_last;
-	case WM_TRIGGER_EOF:
-		return is_last;
-	case WM_TRIGGER_COLUMN:
-		return is_last && s->trigger.is_open && s->common->eof != CLI_EOF_HOLD;
-	default:
-		return false;
+	if (highest_us > before_us) {
+		if (before_us != WM_TIME_NONE && highest_us - before_us > s->report.jump_us)
+			note_jump(s, highest_us - before_us);
+		own->highest_time_us = highest_us;
+	} else if (before_us - s->event_time_us > s->report.disorder_max_us && !is_unconfirmed) {
+		s->report.disorder_max_us = before_us - s->event_time_us;
 	}
 }
 
@@ -548,58 +747,120 @@ take_in(struct stream *s, int64_t due_us)
 	s->phase = PHASE_READ;
 	s->report.rows_in++;
 	if (!s->is_each)
-		wm_trigger_join(&s->trigger, batch_value(s));
+		join_batch(s, batch_value(s));
 	if (!admit(s))
-		return false;
+		return wm_trigger_is_full(&s->trigger) && end_batch(s);
 	observe(s);
 	s->phase = PHASE_DELIVER;
-	return s->is_each && s->has_watermark && wm_watermark_advance(&s->watermark) &&
-		due_us <= s->watermark.watermark_us;
+	bool has_moved = wm_combine_advance(&s->combine, s->source);
+	if (!s->is_each) {
+		s->is_batch_full = wm_trigger_is_full(&s->trigger);
+		if (s->trigger.kind == WM_TRIGGER_EVENT)
+			s->is_batch_full =
+				wm_trigger_enters(&s->trigger, s->combine.sources[s->source].own.highest_time_us);
+		return false;
+	}
+	if (!has_moved || !s->has_watermark)
+		return false;
+	s->watermark_us = s->combine.watermark_us;
+	return due_us <= s->watermark_us;
 }
 
 static bool
 take_rejected(struct stream *s, const struct wm_reject *reject)
 {
-	start_outputs(s);
+	start_outputs(s, false);
 	s->report.rows_in++;
 	count_rejected(s, reject, NULL);
-	return false;
+	/* Of a record that cannot be read nobody knows the batch of its column. */
+	if (s->is_each || s->trigger.kind == WM_TRIGGER_COLUMN)
+		return false;
+	join_batch(s, NULL);
+	return wm_trigger_is_full(&s->trigger) && end_batch(s);
 }
 
-/* Comes a step nearer to the next record; true if the operator has something to do, as a batch has ended or as in take_in(). */
+/* The inputs have ended; true if a batch ends with them. */
+static bool
+begin_end(struct stream *s)
+{
+	bool is_flushed = s->common->eof == CLI_EOF_FLUSH || s->common->eof == CLI_EOF_DEFAULT;
+
+	start_outputs(s, true);
+	s->phase = stop_signal == 0 && is_flushed ? PHASE_FLUSH : PHASE_END;
+	return stop_signal == 0 && ends_batch(s, true) && end_batch(s);
+}
+
+/* A FILE has ended. Side by side with others it holds nothing back any more, unless what is open is to be kept. */
+static bool
+end_file(struct stream *s, int64_t due_us)
+{
+	bool is_kept = s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
+
+	start_outputs(s, false);
+	s->is_file_begun = false;
+	if (s->common->merge && !is_kept) {
+		bool has_moved = wm_combine_end(&s->combine, s->source);
+
+		if (has_moved && s->is_each && s->has_watermark) {
+			s->watermark_us = s->combine.watermark_us;
+			return due_us <= s->watermark_us;
+		}
+	}
+	return ends_batch(s, false) && end_batch(s);
+}
+
+/* Before a read, between two records: what a signal or the clock asks for; true if a batch ends or the operator is asked what it holds. */
+static bool
+pause_for_input(struct stream *s)
+{
+	struct wm_err err;
+
+	switch (before_read(s)) {
+	case WAIT_BATCH_DUE:
+		return end_batch(s);
+	case WAIT_SIGNAL:
+		if (wants_reopen != 0 && s->is_started)
+			outputs_reopen(s->outputs, inputs_layout(s->inputs));
+		wants_reopen = 0;
+		if (stop_signal != 0)
+			return begin_end(s);
+		break;
+	case WAIT_INPUT:
+		if (!inputs_fill(s->inputs, s->source, &err))
+			fail(s, &err);
+		break;
+	}
+	s->is_ticking = is_tick_due(s);
+	return s->is_ticking;
+}
+
+/* Comes a step nearer to the next record; true if the operator has something to do. */
 static bool
 read_on(struct stream *s, int64_t due_us)
 {
 	struct wm_reject reject;
 	struct wm_err err;
 
-	if (!s->is_input_open) {
-		if (stop_signal == 0 && open_next(s))
-			return false;
-		begin_end(s);
-		return stop_signal == 0 && ends_batch(s, true) && end_batch(s);
-	}
-	switch (wm_reader_next(s->reader, &s->rec, &reject, &err)) {
-	case WM_READ_RECORD:
+	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
+	if (s->common->merge && !wm_combine_lowest(&s->combine, &s->source))
+		return begin_end(s);
+	switch (inputs_next(s->inputs, s->source, &s->rec, &reject, &err)) {
+	case INPUTS_RECORD:
 		if (!s->is_settled)
-			start_outputs(s);
+			start_outputs(s, false);
 		if (!begins_batch(s))
 			return take_in(s, due_us);
 		s->phase = PHASE_TAKE_IN;
 		return end_batch(s);
-	case WM_READ_REJECTED:
+	case INPUTS_REJECTED:
 		return take_rejected(s, &reject);
-	case WM_READ_END:
-		start_outputs(s);
-		s->is_input_open = false;
-		return ends_batch(s, false) && end_batch(s);
-	case WM_READ_MORE:
-		if (!wait_for_input(s))
-			begin_end(s);
-		else if (!wm_reader_fill(s->reader, &err))
-			fail(s, &err);
-		return false;
-	case WM_READ_FAILED:
+	case INPUTS_WAIT:
+		return pause_for_input(s);
+	case INPUTS_FILE_END:
+		return end_file(s, due_us);
+	case INPUTS_END:
+		return begin_end(s);
+	case INPUTS_FAILED:
 		break;
 	}
 	fail(s, &err);
@@ -610,8 +871,10 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 {
 	if (s->is_batch_ending)
 		finish_batch(s);
-	/* What the record before left due: a window that it changed. */
-	bool is_due = s->is_each && due_us <= s->watermark.watermark_us;
+	if (s->is_ticking)
+		finish_tick(s);
+	/* What the record before left due: a window that it changed; or it was the last of its batch. */
+	bool is_due = s->is_each ? due_us <= s->watermark_us : s->is_batch_full && end_batch(s);
 
 	while (!is_due) {
 		switch (s->phase) {
@@ -623,7 +886,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			break;
 		case PHASE_DELIVER:
 			s->phase = PHASE_READ;
-			row->watermark_us = s->watermark.watermark_us;
+			row->watermark_us = s->watermark_us;
 			row->event_time_us = s->event_time_us;
 			row->readings = s->readings;
 			return STREAM_RECORD;
@@ -635,14 +898,14 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			return STREAM_END;
 		}
 	}
-	row->watermark_us = s->watermark.watermark_us;
-	return STREAM_WATERMARK;
+	row->watermark_us = s->watermark_us;
+	return s->is_ticking ? STREAM_TICK : STREAM_WATERMARK;
 }
 
 void
 stream_used(struct stream *s, int64_t windows_missed)
 {
-	int64_t disorder_us = s->watermark.highest_time_us - s->event_time_us;
+	int64_t disorder_us = s->combine.sources[s->source].own.highest_time_us - s->event_time_us;
 
 	s->report.rows_used++;
 	if (disorder_us > s->report.disorder_used_max_us)
@@ -659,33 +922,15 @@ stream_late(struct stream *s, int64_t windows_missed)
 {
 	report_late(&s->report);
 	s->report.windows_missed += (uint64_t)windows_missed;
-	outputs_put_late(s->outputs, s->reader, &s->rec, s->watermark.watermark_us - s->event_time_us,
-		s->watermark.watermark_us);
-}
-
-const struct wm_row_format *
-stream_row_format(const struct stream *s)
-{
-	return outputs_has_format(s->outputs) ? outputs_row_format(s->outputs) : NULL;
-}
-
-bool
-stream_is_csv(const struct stream *s)
-{
-	return wm_reader_format(s->reader) != WM_FORMAT_NDJSON;
+	outputs_put_late(s->outputs, inputs_reader(s->inputs, s->source), &s->rec, s->watermark_us - s->event_time_us,
+		s->watermark_us);
 }
 
 void
-stream_put_header(struct stream *s, struct wm_span line)
-{
-	outputs_put_result(s->outputs, line);
-}
-
-void
-stream_put(struct stream *s, struct wm_span line)
+stream_put_row(struct stream *s, const struct wm_value *values)
 {
 	s->report.rows_out++;
-	outputs_put_result(s->outputs, line);
+	outputs_put_row(s->outputs, values);
 }
 
 bool
@@ -695,11 +940,7 @@ stream_is_held(const struct stream *s)
 		s->common->eof == CLI_EOF_TRIGGER;
 }
 
-void
-stream_set_state(struct stream *s, const struct report_state *state)
-{
-	s->state = *state;
-}
+/* Finishing */
 
 /* Columns that no record had: NDJSON has no header that could have told before. */
 static bool
@@ -707,14 +948,16 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->report.rows_in == s->report.rows_rejected && s->report.rows_in == 0)
+	if (s->report.rows_in == 0)
 		return false;
-	if (!wm_reader_column_seen(s->reader, s->time_field)) {
+	for (size_t i = 0; i < s->time_fields_count; i++) {
+		if (inputs_column_seen(s->inputs, s->time_fields[i]))
+			continue;
 		cli_warn("no record had the column '%s' (-t)", s->common->time_column);
 		is_any = true;
 	}
 	for (size_t i = 0; i < s->wanted_count; i++) {
-		if (wm_reader_column_seen(s->reader, s->wanted[i].field))
+		if (inputs_column_seen(s->inputs, s->wanted[i].field))
 			continue;
 		cli_warn("no record had the column '%s'", s->wanted[i].name);
 		is_any = true;
@@ -734,14 +977,27 @@ warn_held(const struct stream *s, uint64_t open_count)
 			open_count == 1 ? " was" : "s were");
 }
 
+static bool
+has_confirmed(const struct stream *s)
+{
+	for (size_t i = 0; i < s->combine.sources_count; i++)
+		if (s->combine.sources[i].own.highest_time_us != WM_TIME_NONE)
+			return true;
+	return false;
+}
+
 static void
-warn_summary(struct stream *s)
+warn_summary(struct stream *s, bool is_too_late)
 {
 	struct report_context context = {
 		.delay_text = s->common->delay.text,
 		.delay_us = s->common->delay.us,
 		.late_path = s->common->late_path,
 		.rejects_path = s->common->rejects_path,
+		.max_jump_text = s->common->max_jump.text,
+		.has_confirmed = has_confirmed(s),
+		.repeated_hour_text = s->common->repeated_hour == WM_REPEATED_LATER ? "later" : "earlier",
+		.fail_late_text = is_too_late ? s->common->fail_late : NULL,
 		.is_verbose = s->common->verbose,
 	};
 	struct wm_span rest, line;
@@ -760,31 +1016,42 @@ free_stream(struct stream *s)
 		free(s->wanted[i].name);
 	free(s->wanted);
 	free(s->readings);
-	wm_reader_free(s->reader);
+	free(s->guards);
+	inputs_close(s->inputs);
+	wm_combine_release(&s->combine);
 	wm_instant_parser_free(s->time_parser);
+	wm_instant_parser_free(s->ingest_parser);
 	wm_trigger_release(&s->trigger);
 	wm_buf_release(&s->text);
+	wm_buf_release(&s->time_text);
 	free(s);
 }
 
 int
 stream_finish(struct stream *s, uint64_t open_count)
 {
-	struct wm_reader_counts counts = wm_reader_counts(s->reader);
+	struct wm_reader_counts counts = inputs_counts(s->inputs);
 	bool has_unseen = warn_unseen_columns(s);
 	bool has_lost = s->report.rows_rejected != 0 && !outputs_has_rejects(s->outputs);
 	int status = has_unseen || has_lost || s->is_strict_stop ? CLI_REJECTED : CLI_DONE;
 
-	assert(s->report.rows_in ==
-		s->report.rows_rejected + s->report.rows_late + s->report.rows_duplicate + s->report.rows_used);
-	warn_held(s, open_count);
-	if (!s->common->quiet)
-		warn_summary(s);
+	assert(report_is_closed(&s->report));
+	bool is_too_late = s->common->fail_late_whole != 0 &&
+		report_late_share_exceeds(
+			&s->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
+	if (is_too_late)
+		status = CLI_TOO_LATE;
+	start_outputs(s, true);
 	s->report.lines_blank = counts.lines_blank;
 	s->report.headers_repeated = counts.headers_repeated;
-	report_next_batch(&s->report, s->watermark.watermark_us);
+	warn_held(s, open_count);
+	if (!s->common->quiet)
+		warn_summary(s, is_too_late);
+	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
+	report_next_batch(&s->report, s->watermark_us);
+	s->report.ended_us = clock_us(CLOCK_REALTIME);
 	wm_buf_reset(&s->text);
-	report_final(&s->report, &s->state, s->watermark.watermark_us, open_count, status, &s->text);
+	report_final(&s->report, &s->state, s->watermark_us, open_count, status, &s->text);
 	outputs_put_report(s->outputs, wm_buf_span(&s->text));
 	outputs_close(s->outputs);
 	free_stream(s);

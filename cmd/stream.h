@@ -2,17 +2,21 @@
  * stream - what all streaming tools share: inputs, event time, watermark,
  * triggers, signals, outputs and the ledger; one item at a time.
  *
- *     s = stream_open(&tool, &options.common);
- *     key = stream_want(s, "page", STREAM_TEXT);
+ *     s = stream_open(&options.common, &facts);
+ *     stream_want(s, "page", STREAM_TEXT);
+ *     stream_begin(s, names, names_count);
  *     while ((item = stream_next(s, wm_x_due_us(x), &row)) != STREAM_END)
- *             if (item == STREAM_RECORD) ...   judge it, and say what became of it
- *             else ...                         advance to row.watermark_us, write what that lets go
- *     return stream_finish(s, ...);
+ *             STREAM_RECORD:    judge it, and say what became of it
+ *             STREAM_WATERMARK: advance to row.watermark_us, write what that lets go
+ *             STREAM_TICK:      say what the operator holds
+ *     return stream_finish(s, open_count);
  *
- * With the trigger "each" the watermark rises with every record, and nearly none of these rises lets
- * anything go. So the operator says at which watermark it is due next: STREAM_WATERMARK comes before the record
- * that reaches it, after a record that left something due (WM_TIME_NONE), at the end of each batch, and, when
- * everything is to be written at the end, once with WM_TIME_END.
+ * With the trigger "each" the watermark rises with every record, and nearly
+ * none of these rises lets anything go. So the operator says at which watermark
+ * it is due next: STREAM_WATERMARK comes before the record that reaches it,
+ * after a record that left something due (WM_TIME_NONE), at the end of each
+ * batch, and, when everything is to be written at the end, once with
+ * WM_TIME_END.
  *
  * Records that cannot be used (no event time, a text where a number is
  * needed) are rejected here, before they move the watermark or touch any state.
@@ -25,18 +29,19 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
-#include "cmd/outputs.h"
 #include "cmd/report.h"
 #include "lib/base/value.h"
-#include "lib/record/record.h"
 
 struct stream;
 
-/*
- * Checks all files that can be checked before anything is read or written: exits 2 or 3 when one of them would be refused later. operator_name is for progress
- * objects. is_watermark_needed: without one nothing is written before the end, which is said on an input that does not end soon.
- */
-struct stream *stream_open(const struct cli_common *common, const char *operator_name, bool is_watermark_needed);
+/* What a tool is, for the stream. */
+struct stream_facts {
+	const char *operator_name; /* in progress objects */
+	bool needs_watermark; /* without one nothing is written before the end: said on an input that does not end soon */
+};
+
+/* Exits 2 on misuse that the options alone show. */
+struct stream *stream_open(const struct cli_common *common, const struct stream_facts *facts);
 
 enum stream_need {
 	STREAM_TEXT,        /* as it is */
@@ -47,10 +52,13 @@ enum stream_need {
 /* Asks for a column, before stream_begin(); returns its index in row.readings. A name that is no column exits 2. */
 size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need);
 
-/* All columns were asked for: checks what can be checked of the inputs. */
-void stream_begin(struct stream *s);
+/*
+ * All columns were asked for: checks what can be checked of the inputs before anything is read (exits 2 or 3). names: of the columns of
+ * results, borrowed.
+ */
+void stream_begin(struct stream *s, const struct wm_span *names, size_t names_count);
 
-enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_END };
+enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_TICK, STREAM_END };
 
 /* Fields are for reading, borrowed until the next call of stream_next(). */
 struct stream_row {
@@ -67,26 +75,22 @@ enum stream_item stream_next(struct stream *s, int64_t due_us, struct stream_row
 void stream_used(struct stream *s, int64_t windows_missed);
 void stream_late(struct stream *s, int64_t windows_missed);
 
-/* The form of results, from the first item on; NULL if nothing told it. */
-const struct wm_row_format *stream_row_format(const struct stream *s);
+/* Writes a row of results: a value for each column. */
+void stream_put_row(struct stream *s, const struct wm_value *values);
 
-/* Whether fields are CSV texts, which have no types of their own. From the first item on. */
-bool stream_is_csv(const struct stream *s);
-
-/* Writes a header (not counted), or a row of results. */
-void stream_put_header(struct stream *s, struct wm_span line);
-void stream_put(struct stream *s, struct wm_span line);
-
-/* Whether the input goes on behind this end: what is open was kept back (--eof hold), or a signal came. */
+/* Whether the input goes on behind this end: what is open was kept back (--eof hold), or the run was stopped. */
 bool stream_is_held(const struct stream *s);
 
-/* What the operator holds is told to progress objects that are due; called after an advance was drained, where stream_wants_state(). */
+/* Whether progress objects are made, so that the operator is to count what they say. */
+bool stream_has_progress(const struct stream *s);
+
+/* Whether stream_set_state() is wanted after what an advance let go was written: a progress object is about to be made. Always at STREAM_TICK. */
 bool stream_wants_state(const struct stream *s);
 void stream_set_state(struct stream *s, const struct report_state *state);
 
 /*
- * Writes the report and the summary, flushes and checks every output, and returns the exit status. open_count: windows that are not
- * written. After a signal it does not return: the process dies by it.
+ * Writes the report and the summary, flushes and checks every output, frees, and returns the exit status. open_count: windows
+ * that are not written. After a signal it does not return: the process dies by it.
  */
 int stream_finish(struct stream *s, uint64_t open_count);
 

@@ -40,11 +40,7 @@ static const struct cli_option table[] = {
 		AT(aggregate), CLI_SCREEN },
 	{ 0, "mode", "append|update|complete", "write windows when complete (default), when changed, or all",
 		CLI_CHOICE, AT(mode), CLI_SCREEN },
-	CLI_COMMON_INPUT,
-	CLI_COMMON_TIME,
-	CLI_COMMON_REPORTS,
-	CLI_COMMON_OUTPUT,
-	CLI_COMMON_HELP,
+	CLI_END,
 };
 static const struct cli_tool tool = {
 	.name = "wm-window",
@@ -53,6 +49,7 @@ static const struct cli_tool tool = {
 	.examples = "wm-window -t time -w 10m --tumbling 1m -g status access.csv\n"
 		    "tail -F events.ndjson | wm-window -t ts -w 30s --sliding 5m,1m -a count,avg:ms",
 	.options = table,
+	.groups = CLI_GROUP_STREAM,
 };
 
 static struct wm_duration
@@ -122,37 +119,67 @@ set_windows(struct wm_windows *windows, const struct options *opt)
 		cli_misuse("no window given: say --tumbling SIZE or --sliding SIZE,SLIDE");
 }
 
-/* What a row of results is made of. */
+/* A row of results: the window, its keys, its aggregates. */
 struct results {
 	const struct wm_agg *agg;
-	struct wm_buf *names; /* of the keys */
-	size_t keys_count;
-	struct wm_buf row;
-	struct wm_buf text;
 	const struct wm_zone *zone;
-	bool is_begun; /* a header, where there is one, was written */
+	enum wm_time_unit unit;
+	struct wm_span *names;
+	struct wm_value *values;
+	size_t count;
+	size_t keys_count;
+	struct wm_buf names_text;
+	struct wm_buf text; /* of the values that are computed */
 };
 
-static void
-add_keys(struct results *results, struct stream *s, const char *group_by)
-{
-	struct wm_span rest = group_by == NULL ? wm_span(NULL, 0) : wm_span_of(group_by), name;
+#define WINDOW_COLUMNS 2 /* window_start, window_end */
 
-	while (wm_list_next(&rest, ',', &name)) {
-		if (results->keys_count == WM_KEYS_MAX)
-			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
-		results->names = wm_reallocarray(results->names, results->keys_count + 1, sizeof(results->names[0]));
-		wm_buf_init(&results->names[results->keys_count], WM_BUF_UNBOUNDED);
-		wm_list_unescape(name, &results->names[results->keys_count]);
-		results->keys_count++;
-		stream_want(s, name, STREAM_TEXT);
+static void
+add_name(struct results *results, struct wm_span name)
+{
+	results->names = wm_reallocarray(results->names, results->count + 1, sizeof(results->names[0]));
+	results->names[results->count++] = name;
+}
+
+/* Two columns of one name would make a result that nobody can read by name. */
+static void
+check_names(const struct results *results)
+{
+	for (size_t i = WINDOW_COLUMNS + results->keys_count; i < results->count; i++) {
+		struct wm_span name = results->names[i];
+
+		for (size_t other = 0; other < i; other++)
+			if (wm_span_equal(name, results->names[other]))
+				cli_misuse("--aggregate: the result has a column '%.*s' already: rename with NAME=%.*s",
+					(int)name.len, name.data, (int)name.len, name.data);
 	}
 }
 
-/* Value columns stand behind the keys in row.readings. */
+/* Keys come first among the readings of a row, value columns behind them. */
 static void
-add_value_columns(struct stream *s, const struct wm_agg *agg)
+open_results(struct results *results, struct stream *s, const struct options *opt, const struct wm_agg *agg)
 {
+	struct wm_span rest = opt->group_by == NULL ? wm_span(NULL, 0) : wm_span_of(opt->group_by), key;
+	struct wm_buf name;
+
+	*results = (struct results){
+		.agg = agg,
+		.zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone,
+		.unit = (enum wm_time_unit)opt->common.output_time,
+	};
+	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&name, WM_BUF_UNBOUNDED);
+	add_name(results, wm_span_of("window_start"));
+	add_name(results, wm_span_of("window_end"));
+	while (wm_list_next(&rest, ',', &key)) {
+		if (results->keys_count++ == WM_KEYS_MAX)
+			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
+		wm_buf_reset(&name);
+		wm_list_unescape(key, &name);
+		add_name(results, wm_span(wm_memdup(name.data, name.len), name.len));
+		stream_want(s, key, STREAM_TEXT);
+	}
+	wm_buf_release(&name);
 	for (size_t i = 0; i < wm_agg_columns_count(agg); i++) {
 		enum stream_need need = wm_agg_column_needs_number(agg, i) ? STREAM_NUMBER
 			: wm_agg_column_reads_number(agg, i)               ? STREAM_MAYBE_NUMBER
@@ -160,106 +187,69 @@ add_value_columns(struct stream *s, const struct wm_agg *agg)
 
 		stream_want(s, wm_agg_column(agg, i), need);
 	}
-}
-
-/* Two columns of one name would make a result that nobody can read by name. */
-static void
-check_names(const struct results *results)
-{
-	for (size_t i = 0; i < wm_agg_outputs_count(results->agg); i++) {
-		struct wm_span name = wm_agg_output_name(results->agg, i);
-		bool is_taken = wm_span_is(name, "window_start") || wm_span_is(name, "window_end");
-
-		for (size_t key = 0; key < results->keys_count && !is_taken; key++)
-			is_taken = wm_span_equal(name, wm_buf_span(&results->names[key]));
-		if (is_taken)
-			cli_misuse("--aggregate: the result has a column '%.*s' already: rename with NAME=%.*s",
-				(int)name.len, name.data, (int)name.len, name.data);
-	}
-}
-
-static void
-write_header(struct results *results, struct stream *s)
-{
-	const struct wm_row_format *format = stream_row_format(s);
-	struct wm_span start = wm_span_of("window_start"), end = wm_span_of("window_end");
-	size_t index = 0;
-
-	results->is_begun = true;
-	if (format == NULL || format->format == WM_FORMAT_NDJSON)
-		return;
-	wm_buf_reset(&results->row);
-	wm_row_put(&results->row, format, index++, start, &(struct wm_value){ start, WM_KIND_TEXT });
-	wm_row_put(&results->row, format, index++, end, &(struct wm_value){ end, WM_KIND_TEXT });
-	for (size_t i = 0; i < results->keys_count; i++) {
-		struct wm_value name = { wm_buf_span(&results->names[i]), WM_KIND_TEXT };
-
-		wm_row_put(&results->row, format, index++, name.text, &name);
-	}
-	for (size_t i = 0; i < wm_agg_outputs_count(results->agg); i++) {
-		struct wm_value name = { wm_agg_output_name(results->agg, i), WM_KIND_TEXT };
-
-		wm_row_put(&results->row, format, index++, name.text, &name);
-	}
-	wm_row_end(&results->row, format, index);
-	stream_put_header(s, wm_buf_span(&results->row));
-}
-
-static void
-put_time(struct results *results, const struct wm_row_format *format, size_t index, const char *name, int64_t time_us)
-{
-	char text[WM_INSTANT_TEXT_MAX];
-	struct wm_value value = {
-		wm_span(text, wm_instant_print(time_us, WM_UNIT_ISO, results->zone, text)),
-		WM_KIND_TEXT,
-	};
-
-	wm_row_put(&results->row, format, index, wm_span_of(name), &value);
-}
-
-static void
-put_value(struct results *results, const struct stream *s, size_t index, struct wm_span name, struct wm_value value)
-{
-	const struct wm_row_format *format = stream_row_format(s);
-
-	/* CSV has no types: what is a number is told from its text. */
-	if (stream_is_csv(s) && value.kind == WM_KIND_TEXT && format->format == WM_FORMAT_NDJSON)
-		value = wm_value_from_csv(value.text);
-	wm_row_put(&results->row, format, index, name, &value);
-}
-
-static void
-write_row(struct results *results, struct stream *s, const struct wm_window_row *row)
-{
-	const struct wm_row_format *format = stream_row_format(s);
-	size_t index = 0;
-
-	wm_buf_reset(&results->row);
-	put_time(results, format, index++, "window_start", row->window_start_us);
-	put_time(results, format, index++, "window_end", row->window_end_us);
-	for (size_t i = 0; i < results->keys_count; i++)
-		put_value(results, s, index++, wm_buf_span(&results->names[i]), row->keys[i]);
-	for (size_t i = 0; i < wm_agg_outputs_count(results->agg); i++) {
-		struct wm_value value;
-
-		wm_buf_reset(&results->text);
-		value.kind = wm_agg_cell_print(
-			results->agg, row->cell, i, row->window_end_us - row->window_start_us, &results->text);
-		value.text = wm_buf_span(&results->text);
-		put_value(results, s, index++, wm_agg_output_name(results->agg, i), value);
-	}
-	wm_row_end(&results->row, format, index);
-	stream_put(s, wm_buf_span(&results->row));
+	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
+		add_name(results, wm_agg_output_name(agg, i));
+	check_names(results);
+	results->values = wm_calloc(results->count, sizeof(results->values[0]));
 }
 
 static void
 release_results(struct results *results)
 {
 	for (size_t i = 0; i < results->keys_count; i++)
-		wm_buf_release(&results->names[i]);
+		free((void *)(uintptr_t)results->names[WINDOW_COLUMNS + i].data);
 	free(results->names);
-	wm_buf_release(&results->row);
+	free(results->values);
 	wm_buf_release(&results->text);
+}
+
+static struct wm_value
+time_value(const struct results *results, int64_t time_us, char *text)
+{
+	size_t len = wm_instant_print(time_us, results->unit, results->zone, text);
+
+	return (struct wm_value){ wm_span(text, len), results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}
+
+static void
+write_row(struct results *results, struct stream *s, const struct wm_window_row *row)
+{
+	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX];
+	size_t first = WINDOW_COLUMNS + results->keys_count;
+	int64_t window_us = row->window_end_us - row->window_start_us;
+
+	results->values[0] = time_value(results, row->window_start_us, start);
+	results->values[1] = time_value(results, row->window_end_us, end);
+	for (size_t i = 0; i < results->keys_count; i++)
+		results->values[WINDOW_COLUMNS + i] = row->keys[i];
+	/* Lengths first: the buffer may move while it grows. */
+	wm_buf_reset(&results->text);
+	for (size_t i = first; i < results->count; i++) {
+		size_t before = results->text.len;
+
+		results->values[i].kind =
+			wm_agg_cell_print(results->agg, row->cell, i - first, window_us, &results->text);
+		results->values[i].text.len = results->text.len - before;
+	}
+	const char *at = results->text.data;
+	for (size_t i = first; i < results->count; i++) {
+		results->values[i].text.data = at;
+		at += results->values[i].text.len;
+	}
+	stream_put_row(s, results->values);
+}
+
+static struct report_state
+state_of(const struct wm_windowing *windowing)
+{
+	struct wm_windowing_counts counts = wm_windowing_counts(windowing);
+
+	return (struct report_state){
+		.groups = counts.groups,
+		.updated = counts.updated,
+		.removed = counts.removed,
+		.bytes = wm_windowing_bytes(windowing),
+	};
 }
 
 /* Writes what an advance to this watermark lets go. */
@@ -271,12 +261,14 @@ advance(struct wm_windowing *windowing, struct stream *s, struct results *result
 	wm_windowing_advance(windowing, watermark_us);
 	while (wm_windowing_next(windowing, &row))
 		write_row(results, s, &row);
-	if (stream_wants_state(s))
-		stream_set_state(s,
-			&(struct report_state){
-				.groups = wm_windowing_open_count(windowing),
-				.bytes = wm_windowing_bytes(windowing),
-			});
+}
+
+static void
+say_state(const struct wm_windowing *windowing, struct stream *s)
+{
+	struct report_state state = state_of(windowing);
+
+	stream_set_state(s, &state);
 }
 
 int
@@ -295,26 +287,29 @@ main(int argc, char **argv)
 	if (opt.mode == WM_MODE_COMPLETE && opt.common.trigger == NULL)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
-	struct results results = { .agg = agg, .zone = opt.common.zone == NULL ? wm_zone_utc() : opt.common.zone };
-	wm_buf_init(&results.row, WM_BUF_UNBOUNDED);
-	wm_buf_init(&results.text, WM_BUF_UNBOUNDED);
-	struct stream *s = stream_open(&opt.common, "windowing", opt.mode == WM_MODE_APPEND);
-	add_keys(&results, s, opt.group_by);
-	check_names(&results);
-	add_value_columns(s, agg);
-	stream_begin(s);
+	const struct stream_facts facts = { "windowing", opt.mode == WM_MODE_APPEND };
+	struct stream *s = stream_open(&opt.common, &facts);
+	struct results results;
+	open_results(&results, s, &opt, agg);
+	stream_begin(s, results.names, results.count);
 
 	struct wm_windowing *windowing = wm_windowing_new(&windows, agg, results.keys_count,
 		(enum wm_window_mode)opt.mode, opt.common.is_spark && opt.common.delay.text != NULL);
+	if (stream_has_progress(s))
+		wm_windowing_count_updates(windowing);
 	struct wm_value keys[WM_KEYS_MAX];
 	struct stream_row row;
 	int64_t missed;
 	enum stream_item item;
 	while ((item = stream_next(s, wm_windowing_due_us(windowing), &row)) != STREAM_END) {
-		if (!results.is_begun)
-			write_header(&results, s);
+		if (item == STREAM_TICK) {
+			say_state(windowing, s);
+			continue;
+		}
 		if (item == STREAM_WATERMARK) {
 			advance(windowing, s, &results, row.watermark_us);
+			if (stream_wants_state(s))
+				say_state(windowing, s);
 			continue;
 		}
 		for (size_t i = 0; i < results.keys_count; i++)
@@ -325,8 +320,7 @@ main(int argc, char **argv)
 		else
 			stream_used(s, missed);
 	}
-	if (!results.is_begun)
-		write_header(&results, s);
+	say_state(windowing, s);
 
 	uint64_t open_count = stream_is_held(s) ? wm_windowing_open_count(windowing) : 0;
 	int status = stream_finish(s, open_count); /* flushes and checks every output */

@@ -108,6 +108,8 @@ wm_combine_advance(struct wm_combine *combine, size_t source)
 	if (!wm_watermark_advance(&moved->own))
 		return false;
 	assert(moved->place != NO_PLACE);
+	if (combine->order_count == 1)
+		return rise(combine, moved->own.watermark_us);
 	sift_down(combine, moved->place);
 	return combine->policy == WM_POLICY_MAX ? rise(combine, moved->own.watermark_us) : rise_to_lowest(combine);
 }

@@ -55,10 +55,12 @@ struct wm_windowing {
 	int64_t combined_end;                 /* no run holds this slice or one behind it */
 	struct wm_table combined;             /* the window that is being drained */
 
-	/* update: what got a record since the last advance */
+	/* update, and where updates are counted: what got a record since the last advance */
 	struct member *touched;
 	size_t touched_count, touched_capacity;
-	bool has_touched;
+	bool has_touched; /* update, complete: a record came since then */
+	bool is_counting;
+	struct wm_windowing_counts counts;
 
 	struct ready *ready;
 	size_t ready_count, ready_capacity, ready_at;
@@ -343,13 +345,21 @@ add_to_runs(struct wm_windowing *w, int64_t slice_number, struct wm_span key, ui
 static void
 touch(struct wm_windowing *w, const struct slice *slice, struct wm_entry *entry)
 {
-	w->has_touched = true;
-	w->due_us = WM_TIME_NONE;
-	if (w->mode != WM_MODE_UPDATE || entry->mark != 0)
+	if (entry->mark != 0)
 		return;
 	entry->mark = 1;
 	w->touched = grown(w->touched, w->touched_count, &w->touched_capacity, sizeof(w->touched[0]));
 	w->touched[w->touched_count++] = (struct member){ slice, entry };
+	w->counts.updated++;
+}
+
+static void
+clear_touched(struct wm_windowing *w)
+{
+	for (size_t i = 0; i < w->touched_count; i++)
+		w->touched[i].entry->mark = 0;
+	w->touched_count = 0;
+	w->has_touched = false;
 }
 
 enum wm_window_verdict
@@ -371,11 +381,17 @@ wm_windowing_add(struct wm_windowing *w, int64_t watermark_us, const struct wm_v
 		return WM_WINDOW_LATE;
 
 	struct wm_span key = key_of(w, keys, &tag);
+	size_t groups_before = slice->table.count;
 	struct wm_entry *entry = entry_in(w, &slice->table, key, tag);
+	w->counts.groups += slice->table.count - groups_before;
 	wm_agg_cell_add(w->agg, wm_entry_value(entry), &slice->table.arena, readings, event_time_us);
 	if (slice->at.number < w->combined_end)
 		add_to_runs(w, slice->at.number, key, tag, readings, event_time_us);
-	if (w->mode != WM_MODE_APPEND)
+	if (w->mode != WM_MODE_APPEND) {
+		w->has_touched = true;
+		w->due_us = WM_TIME_NONE;
+	}
+	if (w->mode == WM_MODE_UPDATE || w->is_counting)
 		touch(w, slice, entry);
 	return WM_WINDOW_USED;
 }
@@ -405,6 +421,8 @@ forget_before(struct wm_windowing *w, int64_t window_number)
 		for (size_t i = 0; i < 2; i++)
 			if (w->recent[i] == slice)
 				w->recent[i] = NULL;
+		w->counts.groups -= slice->table.count;
+		w->counts.removed += slice->table.count;
 		free_slice(slice);
 	}
 	/* Runs are kept while a slice in them, or one that may still come, belongs to an open window. */
@@ -737,14 +755,8 @@ ready_touched(struct wm_windowing *w)
 	walk_windows(w, members, count, false);
 	if (w->ready_count != 0)
 		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_windows);
-	if (w->mode == WM_MODE_COMPLETE) {
+	if (w->mode == WM_MODE_COMPLETE)
 		free(members);
-	} else {
-		for (size_t i = 0; i < count; i++)
-			members[i].entry->mark = 0;
-		w->touched_count = 0;
-	}
-	w->has_touched = false;
 }
 
 /* Advancing */
@@ -775,6 +787,7 @@ wm_windowing_advance(struct wm_windowing *w, int64_t watermark_us)
 	/* Judged by the watermark from before: windows that it completes now got their records in time. */
 	if (w->mode != WM_MODE_APPEND && watermark_us != WM_TIME_END)
 		ready_touched(w);
+	clear_touched(w);
 	if (watermark_us > w->watermark_us)
 		w->watermark_us = watermark_us;
 	w->is_draining = true;
@@ -796,6 +809,18 @@ wm_windowing_next(struct wm_windowing *w, struct wm_window_row *row)
 	row->keys = w->row_keys;
 	row->cell = ready->cell;
 	return true;
+}
+
+void
+wm_windowing_count_updates(struct wm_windowing *w)
+{
+	w->is_counting = true;
+}
+
+struct wm_windowing_counts
+wm_windowing_counts(const struct wm_windowing *w)
+{
+	return w->counts;
 }
 
 uint64_t
@@ -889,12 +914,13 @@ decode_slice(struct wm_windowing *w, struct wm_get *in)
 		struct wm_span key = wm_get_span(in);
 		bool is_new;
 
-		if (in->failed || mark > (w->mode == WM_MODE_UPDATE) || !is_key(w, key, tag))
+		if (in->failed || mark > 1 || !is_key(w, key, tag))
 			return false;
 		struct wm_entry *entry = wm_table_put(&slice->table, key, tag, &is_new);
 		if (!is_new || !wm_agg_cell_decode(w->agg, wm_entry_value(entry), &slice->table.arena, in))
 			return false;
-		if (mark != 0)
+		w->counts.groups++;
+		if (mark != 0 && (w->mode == WM_MODE_UPDATE || w->is_counting))
 			touch(w, slice, entry);
 	}
 	return true;

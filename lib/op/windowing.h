@@ -74,6 +74,16 @@ uint64_t wm_windowing_open_count(struct wm_windowing *windowing);
 /* Bytes of state, near enough for a report. */
 size_t wm_windowing_bytes(const struct wm_windowing *windowing);
 
+/* Groups (a key in a slice; for tumbling windows a key in a window): held now; since the start, those that got a record, each
+   once between two advances, and those that were forgotten. updated is counted only where that was asked for: it costs a little with each record. */
+struct wm_windowing_counts {
+	uint64_t groups;
+	uint64_t updated;
+	uint64_t removed;
+};
+void wm_windowing_count_updates(struct wm_windowing *windowing);
+struct wm_windowing_counts wm_windowing_counts(const struct wm_windowing *windowing);
+
 /* The state between two calls (nothing may be left to drain). Decode into a new operator with the same options. */
 void wm_windowing_encode(struct wm_windowing *windowing, struct wm_buf *out);
 WM_MUST_CHECK bool wm_windowing_decode(struct wm_windowing *windowing, struct wm_get *in);

@@ -1,0 +1,612 @@
+#include "cmd/explain.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/base/shown.h"
+#include "lib/event/watermark.h"
+#include "lib/time/civil.h"
+
+/* Paragraphs: a word, then text from a column on. */
+#define TEXT_WIDTH 80
+#define TEXT_COLUMN 11
+
+/* The example row: within a window of five minutes, and on none of its borders. */
+#define EXAMPLE_DAY_US (wm_civil_days(2025, 1, 1) * WM_US_PER_DAY)
+#define EXAMPLE_LOCAL_US (EXAMPLE_DAY_US + INT64_C(36120) * WM_US_PER_SECOND) /* 10:02 */
+
+/* Files and windows that are named one by one. */
+#define NAMED_MAX 3
+
+struct explanation {
+	const struct cli_common *common;
+	const struct explain_windowing *op;
+	struct wm_buf *out;
+	struct wm_buf text; /* of the paragraph that is being written */
+
+	const struct wm_zone *zone;
+	bool has_watermark;
+	bool is_batch;
+	bool is_dated; /* times are shown with their dates: not all are of the example's day */
+	int64_t example_us;
+	struct wm_slice slice; /* of the example row */
+	/* the first of its windows to be written */
+	int64_t start_us;
+	int64_t end_us;
+	int64_t next_start_us; /* of the window behind it */
+	/* the least event time that completes it, and the watermark then */
+	int64_t closing_us;
+	int64_t closing_watermark_us;
+};
+
+/* Writing */
+
+static void say(struct explanation *e, const char *format, ...) WM_PRINTF(2, 3);
+
+/* A sentence of the paragraph. */
+static void
+say(struct explanation *e, const char *format, ...)
+{
+	va_list args;
+	char text[1024];
+
+	va_start(args, format);
+	int len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	assert(len >= 0 && (size_t)len < sizeof(text));
+	if (e->text.len != 0)
+		wm_buf_add_byte(&e->text, ' ');
+	wm_buf_add_text(&e->text, text);
+}
+
+/* A text of the command line or of a list of names, appended as messages show it. */
+static void
+add_shown(struct explanation *e, const char *text)
+{
+	wm_shown(wm_span_of(text), &e->text);
+}
+
+/* Columns that a word of UTF-8 takes. */
+static size_t
+width_of(struct wm_span word)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < word.len; i++)
+		width += (word.data[i] & 0xC0) != 0x80;
+	return width;
+}
+
+/* Ends the paragraph, if anything was said in it. */
+static void
+end_paragraph(struct explanation *e, const char *label)
+{
+	struct wm_span rest = wm_buf_span(&e->text), word;
+	size_t used = TEXT_COLUMN;
+
+	if (e->text.len == 0)
+		return;
+	wm_buf_addf(e->out, "%-*s", TEXT_COLUMN, label);
+	while (wm_list_next(&rest, ' ', &word)) {
+		size_t blanks = used > TEXT_COLUMN;
+
+		if (used + blanks + width_of(word) > TEXT_WIDTH && blanks != 0) {
+			wm_buf_addf(e->out, "\n%*s", TEXT_COLUMN, "");
+			used = TEXT_COLUMN;
+			blanks = 0;
+		}
+		wm_buf_addf(e->out, "%*s", (int)blanks, "");
+		wm_buf_add(e->out, word.data, word.len);
+		used += blanks + width_of(word);
+	}
+	wm_buf_add_byte(e->out, '\n');
+	wm_buf_reset(&e->text);
+}
+
+/* Times */
+
+static int64_t
+local_us(const struct explanation *e, int64_t time_us)
+{
+	return time_us + wm_zone_offset_us(e->zone, time_us);
+}
+
+/* A time of the clock in the zone, with its date where that is not the example's. */
+struct clock {
+	char text[48];
+};
+
+static struct clock
+clock_of(const struct explanation *e, int64_t time_us)
+{
+	struct clock clock;
+	int64_t local = local_us(e, time_us);
+	struct wm_civil date = wm_civil_from_days(wm_floor_div(local, WM_US_PER_DAY));
+	int64_t rest_us = wm_floor_mod(local, WM_US_PER_DAY), seconds = rest_us / WM_US_PER_SECOND;
+	int fraction = (int)(rest_us % WM_US_PER_SECOND), len = 0;
+
+	if (e->is_dated)
+		len = snprintf(
+			clock.text, sizeof(clock.text), "%04" PRId64 "-%02d-%02dT", date.year, date.month, date.day);
+	len += snprintf(clock.text + len, sizeof(clock.text) - (size_t)len, "%02d:%02d", (int)(seconds / 3600),
+		(int)(seconds / 60 % 60));
+	if (seconds % 60 != 0 || fraction != 0)
+		len += snprintf(clock.text + len, sizeof(clock.text) - (size_t)len, ":%02d", (int)(seconds % 60));
+	if (fraction % 1000 != 0)
+		snprintf(clock.text + len, sizeof(clock.text) - (size_t)len, ".%06d", fraction);
+	else if (fraction != 0)
+		snprintf(clock.text + len, sizeof(clock.text) - (size_t)len, ".%03d", fraction / 1000);
+	return clock;
+}
+
+struct range {
+	char text[2 * sizeof(struct clock) + 8];
+};
+
+static struct range
+range_of(const struct explanation *e, int64_t start_us, int64_t end_us)
+{
+	struct range range;
+
+	snprintf(range.text, sizeof(range.text), "%s\u2013%s", clock_of(e, start_us).text, clock_of(e, end_us).text);
+	return range;
+}
+
+static bool
+is_other_day(const struct explanation *e, int64_t time_us)
+{
+	return wm_floor_div(local_us(e, time_us), WM_US_PER_DAY) != EXAMPLE_DAY_US / WM_US_PER_DAY;
+}
+
+/* The first multiple of the trigger's period behind the example row. */
+static int64_t
+next_multiple_us(const struct explanation *e)
+{
+	int64_t period_us = e->common->trigger_period_us;
+
+	return (wm_floor_div(e->example_us, period_us) + 1) * period_us;
+}
+
+/* Finds the least event time that completes the first window, by watching a watermark. */
+static void
+find_closing(struct explanation *e)
+{
+	struct wm_watermark first, second;
+
+	if (e->common->is_spark)
+		wm_watermark_init_spark(&first, e->common->delay.us);
+	else
+		wm_watermark_init(&first, e->common->delay.us);
+	second = first;
+	e->closing_us = wm_time_add(e->end_us, first.delay_us);
+	wm_watermark_observe(&first, e->closing_us);
+	wm_watermark_advance(&first);
+	/* the watermark is cut to the millisecond: less than one is missing */
+	if (!wm_is_complete(e->end_us, first.watermark_us))
+		e->closing_us += first.watermark_us + 1000 - e->end_us;
+	wm_watermark_observe(&second, e->closing_us);
+	wm_watermark_advance(&second);
+	assert(wm_is_complete(e->end_us, second.watermark_us));
+	e->closing_watermark_us = second.watermark_us;
+}
+
+static void
+find_times(struct explanation *e)
+{
+	const struct wm_windows *windows = e->op->windows;
+
+	e->example_us = wm_zone_from_local(e->zone, EXAMPLE_LOCAL_US, WM_REPEATED_EARLIER, NULL);
+	wm_windows_slice(windows, e->example_us, &e->slice);
+	e->start_us = wm_window_start_us(windows, e->slice.window_first);
+	e->end_us = wm_window_end_us(windows, e->slice.window_first);
+	e->next_start_us = wm_window_start_us(windows, e->slice.window_first + 1);
+	if (e->has_watermark)
+		find_closing(e);
+	e->is_dated = is_other_day(e, e->start_us) || is_other_day(e, e->slice.window_last_end_us) ||
+		(e->has_watermark && is_other_day(e, e->closing_us)) ||
+		(e->common->trigger_word == CLI_TRIGGER_EVENT && is_other_day(e, next_multiple_us(e)));
+}
+
+/* Whether an event time can be late as far as years go. */
+static bool
+is_reachable(const struct explanation *e)
+{
+	return local_us(e, e->closing_us) < wm_civil_days(WM_YEAR_MAX + 1, 1, 1) * WM_US_PER_DAY;
+}
+
+/* Paragraphs */
+
+static void
+explain_input(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+	size_t count = common->files_count;
+	bool is_list = common->files0_from != NULL;
+
+	if (is_list) {
+		wm_buf_add_text(&e->text, "The files that ");
+		add_shown(e, strcmp(common->files0_from, "-") == 0 ? "standard input" : common->files0_from);
+		wm_buf_add_text(&e->text, " names");
+	} else if (count == 0) {
+		wm_buf_add_text(&e->text, "Standard input");
+	}
+	for (size_t i = 0; i < count && (count <= NAMED_MAX || i < NAMED_MAX - 1); i++) {
+		wm_buf_add_text(&e->text, i == 0 ? "" : i + 1 == count ? " and " : ", ");
+		add_shown(e, strcmp(common->files[i], "-") == 0 ? "standard input" : common->files[i]);
+	}
+	if (count > NAMED_MAX)
+		wm_buf_addf(&e->text, " and %zu more", count - NAMED_MAX + 1);
+	if (!is_list && count < 2)
+		wm_buf_add_text(&e->text, ".");
+	else if (common->merge)
+		wm_buf_add_text(&e->text, ", side by side: the file whose watermark is furthest behind is read next.");
+	else if (common->order == CLI_ORDER_TIME)
+		wm_buf_add_text(&e->text, ", one after the other, in the order of their first event times.");
+	else
+		wm_buf_add_text(&e->text, ", one after the other, as named: together they are one stream.");
+	end_paragraph(e, "Input");
+}
+
+static void
+explain_time(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+	struct wm_span rest = wm_span_of(common->time_column), part;
+	bool is_first = true;
+
+	wm_buf_add_text(&e->text, "Column ");
+	while (wm_list_next(&rest, '+', &part)) {
+		struct wm_buf name;
+
+		wm_buf_init(&name, WM_BUF_UNBOUNDED);
+		wm_list_unescape(part, &name);
+		wm_buf_add_text(&e->text, is_first ? "'" : " and, behind a blank, '");
+		wm_shown(wm_buf_span(&name), &e->text);
+		wm_buf_add_byte(&e->text, '\'');
+		wm_buf_release(&name);
+		is_first = false;
+	}
+	wm_buf_add_text(&e->text, ".");
+	wm_buf_add_text(&e->text, " Times that carry no zone, and the times below, are those of ");
+	add_shown(e, common->tz == NULL ? "UTC" : common->tz);
+	wm_buf_add_text(&e->text, e->is_dated ? "." : ", on one day.");
+	end_paragraph(e, "Time");
+}
+
+static void
+explain_sliding(struct explanation *e)
+{
+	struct wm_span rest = wm_span_of(e->op->windows_text), size, slide;
+
+	if (wm_list_next(&rest, ',', &size) && wm_list_next(&rest, ',', &slide))
+		say(e, "%.*s each, one every %.*s, so they overlap.", (int)size.len, size.data, (int)slide.len,
+			slide.data);
+}
+
+static void
+explain_windows(struct explanation *e)
+{
+	const struct wm_windows *windows = e->op->windows;
+	int64_t count = e->slice.window_last - e->slice.window_first + 1;
+	bool is_tumbling = windows->calendar != WM_CALENDAR_NONE || windows->slide_us == windows->size_us;
+
+	if (windows->calendar != WM_CALENDAR_NONE)
+		say(e, "%s each, by the calendar and from midnight, one after the other.", e->op->windows_text);
+	else if (is_tumbling)
+		say(e, "%s each, one after the other.", e->op->windows_text);
+	else
+		explain_sliding(e);
+	if (windows->offset_us != 0) {
+		say(e, "All are shifted by ");
+		wm_duration_print(windows->offset_us, &e->text);
+		wm_buf_add_byte(&e->text, '.');
+	}
+	say(e, "A row of %s counts in ", clock_of(e, e->example_us).text);
+	if (count > NAMED_MAX) {
+		wm_buf_addf(&e->text, "%" PRId64 " windows, from ", count);
+		wm_buf_add_text(&e->text, range_of(e, e->start_us, e->end_us).text);
+		wm_buf_add_text(&e->text, " to ");
+	}
+	for (int64_t i = count > NAMED_MAX ? count - 1 : 0; i < count; i++) {
+		int64_t number = e->slice.window_first + i;
+
+		if (count <= NAMED_MAX && i != 0)
+			wm_buf_add_text(&e->text, i + 1 == count ? " and " : ", ");
+		wm_buf_add_text(&e->text,
+			range_of(e, wm_window_start_us(windows, number), wm_window_end_us(windows, number)).text);
+	}
+	wm_buf_add_text(&e->text, ".");
+	say(e, "A window holds its start and not its end.");
+	end_paragraph(e, "Windows");
+
+	wm_buf_add_text(&e->text, "For each window");
+	if (e->op->group_by != NULL) {
+		wm_buf_add_text(&e->text, " and each value of ");
+		add_shown(e, e->op->group_by);
+	}
+	wm_buf_add_text(&e->text, ": ");
+	add_shown(e, e->op->aggregate);
+	wm_buf_add_text(&e->text, e->common->out_path == NULL ? ", to standard output." : ", to ");
+	if (e->common->out_path != NULL) {
+		add_shown(e, e->common->out_path);
+		wm_buf_add_byte(&e->text, '.');
+	}
+	end_paragraph(e, "Results");
+}
+
+static void
+explain_batches(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+
+	switch (common->trigger_word) {
+	case CLI_TRIGGER_EACH:
+		return;
+	case CLI_TRIGGER_ROWS:
+		say(e, "A batch is %" PRIu64 " row%s, rejected ones among them.", common->trigger_rows,
+			common->trigger_rows == 1 ? "" : "s");
+		break;
+	case CLI_TRIGGER_EVENT:
+		say(e, "A batch ends with the row that brings the highest event time into the next multiple of ");
+		wm_duration_print(common->trigger_period_us, &e->text);
+		say(e, "since 1970: after a row of %s with the first row of %s or later.",
+			clock_of(e, e->example_us).text, clock_of(e, next_multiple_us(e)).text);
+		break;
+	case CLI_TRIGGER_WALL:
+		say(e, "A batch ends when ");
+		wm_duration_print(common->trigger_period_us, &e->text);
+		say(e, "have passed on the clock since its first row came.");
+		break;
+	case CLI_TRIGGER_COLUMN:
+		say(e, "A batch is the rows that follow each other with one value of column '");
+		add_shown(e, common->trigger_column);
+		wm_buf_add_text(&e->text, "'.");
+		break;
+	case CLI_TRIGGER_FILE:
+		say(e, "Each file is a batch, an empty one too.");
+		break;
+	case CLI_TRIGGER_EOF:
+		say(e, "All input is one batch.");
+		break;
+	}
+	if (e->has_watermark)
+		say(e, "Its rows are judged by the watermark from before it.");
+	end_paragraph(e, "Batches");
+}
+
+static void
+explain_watermark(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+
+	if (!e->has_watermark) {
+		say(e,
+			"None, as there is no -w: no row is late. For input in order, or to see results before the "
+			"input ends, give a delay (-w 0s).");
+		end_paragraph(e, "Watermark");
+		return;
+	}
+	if (common->merge)
+		say(e, "Each file has one: its");
+	else
+		say(e, "The");
+	say(e, "highest event time so far less %s,", common->delay.text);
+	say(e, e->is_batch ? "moved at the end of each batch and never back." : "moved with each row and never back.");
+	say(e, "A row of %s makes it %s%s.", clock_of(e, e->closing_us).text, clock_of(e, e->closing_watermark_us).text,
+		e->is_batch ? " when its batch has ended" : "");
+	if (e->closing_us - common->delay.us != e->closing_watermark_us)
+		say(e, "It is cut to whole milliseconds.");
+	if (common->merge)
+		say(e, "The one that counts is the least of those of the files that have not ended.");
+	if (common->is_spark)
+		say(e, "As in Spark it begins at 1970-01-01T00:00:00Z: rows of windows before that are late.");
+	end_paragraph(e, "Watermark");
+}
+
+/* "a row of 10:07 or later comes", as far as merging and guards let one row do that. */
+struct event {
+	char text[160];
+};
+
+static struct event
+closing_event(const struct explanation *e)
+{
+	struct event event;
+	const char *closing = clock_of(e, e->closing_us).text;
+
+	if (e->common->merge)
+		snprintf(event.text, sizeof(event.text), "each file has ended or shown a row of %s or later", closing);
+	else if (e->common->max_jump.text != NULL)
+		snprintf(event.text, sizeof(event.text), "the highest event time is raised to %s or later", closing);
+	else
+		snprintf(event.text, sizeof(event.text), "a row of %s or later comes", closing);
+	return event;
+}
+
+/* From when on which rows are late, once the first window is complete. */
+static void
+explain_lateness(struct explanation *e)
+{
+	const char *since = e->is_batch ? "from the next batch on" : "after that";
+
+	if (e->next_start_us == e->end_us) {
+		say(e, "%s rows before %s are late.", since, clock_of(e, e->end_us).text);
+		return;
+	}
+	say(e,
+		"%s rows before %s are late, and rows from there to before %s partly late: they miss the windows that "
+		"are complete and count in those that are open.",
+		since, clock_of(e, e->next_start_us).text, clock_of(e, e->end_us).text);
+}
+
+static const char *
+at_trigger(const struct explanation *e)
+{
+	if (!e->is_batch)
+		return "After each row";
+	if (e->common->trigger_word == CLI_TRIGGER_EOF)
+		return "At the end of the input";
+	return "At the end of each batch";
+}
+
+static void
+explain_append(struct explanation *e)
+{
+	const struct range window = range_of(e, e->start_us, e->end_us);
+
+	if (!e->has_watermark) {
+		say(e, "All windows are written at the end of the input.");
+	} else if (!is_reachable(e)) {
+		say(e, "%s is written at the end of the input: no time of the years 1 to %d completes it.", window.text,
+			WM_YEAR_MAX);
+	} else if (e->common->trigger_word == CLI_TRIGGER_EOF) {
+		say(e, "%s is written when the batch has ended if a row of %s or later was in it.", window.text,
+			clock_of(e, e->closing_us).text);
+		if (!e->common->is_spark)
+			say(e, "No row is late, as there is no batch before.");
+	} else {
+		say(e, "%s is written once, %s %s;", window.text,
+			e->is_batch ? "at the end of the batch in which" : "when", closing_event(e).text);
+		explain_lateness(e);
+	}
+}
+
+static void
+explain_update(struct explanation *e)
+{
+	say(e, "%s the windows that got a row are written.", at_trigger(e));
+	if (!e->has_watermark || !is_reachable(e)) {
+		say(e, "Windows stay in memory to the end.");
+	} else if (e->common->trigger_word != CLI_TRIGGER_EOF) {
+		say(e, "%s is forgotten %s %s;", range_of(e, e->start_us, e->end_us).text,
+			e->is_batch ? "at the end of the batch in which" : "when", closing_event(e).text);
+		explain_lateness(e);
+	}
+}
+
+static void
+explain_end(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+	/* batches of these end with their input, whatever --eof says */
+	bool is_ended = common->trigger_word == CLI_TRIGGER_FILE || common->trigger_word == CLI_TRIGGER_EOF;
+	bool is_held = common->eof == CLI_EOF_HOLD || common->eof == CLI_EOF_TRIGGER;
+
+	if (e->is_batch && (common->eof != CLI_EOF_HOLD || is_ended))
+		say(e, "The last batch ends with the input.");
+	else if (e->is_batch)
+		say(e, "The batch that is open does not end.");
+	if (is_held)
+		say(e, "Windows that are still open are not written; how many is said.");
+	else if (e->op->mode == WM_MODE_APPEND)
+		say(e, "Windows that are still open are written, complete or not.");
+	else
+		say(e, "No further window is written.");
+	end_paragraph(e, "At the end");
+}
+
+static void
+explain_written(struct explanation *e)
+{
+	switch (e->op->mode) {
+	case WM_MODE_APPEND:
+		explain_append(e);
+		break;
+	case WM_MODE_UPDATE:
+		explain_update(e);
+		break;
+	case WM_MODE_COMPLETE:
+		say(e, "%s all windows are written, changed or not. No row is late and no window is forgotten.",
+			at_trigger(e));
+		break;
+	}
+	end_paragraph(e, "Written");
+
+	explain_end(e);
+}
+
+/* Guards: what holds rows back from the watermark, or rejects them. */
+static void
+explain_guards(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+
+	if (common->max_jump.text != NULL)
+		say(e,
+			"A row more than %s ahead of the highest event time counts in its windows, but raises it only "
+			"when 15 of 20 rows are as far ahead and within %s of each other. So it is with the first "
+			"rows: before 15 agree there is no watermark.",
+			common->max_jump.text, common->max_jump.text);
+	if (common->max_ahead.text != NULL) {
+		say(e, "A row more than %s ahead of ", common->max_ahead.text);
+		if (common->is_ingest_now) {
+			wm_buf_add_text(&e->text, "the clock");
+		} else {
+			wm_buf_add_text(&e->text, "its arrival time, column '");
+			add_shown(e, common->ingest);
+			wm_buf_add_byte(&e->text, '\'');
+		}
+		wm_buf_add_text(&e->text, ", is rejected.");
+	}
+	end_paragraph(e, "Guards");
+}
+
+static void
+explain_rows_left_out(struct explanation *e)
+{
+	const struct cli_common *common = e->common;
+
+	if (e->has_watermark && e->op->mode != WM_MODE_COMPLETE && common->trigger_word != CLI_TRIGGER_EOF) {
+		if (common->late_path != NULL) {
+			say(e, "Go to ");
+			add_shown(e, common->late_path);
+			wm_buf_add_text(&e->text, " as they came.");
+		} else {
+			say(e, "Are dropped and counted; --late FILE keeps them.");
+		}
+		if (common->fail_late != NULL)
+			say(e, "The status is 5 if more than %s of the rows were late.", common->fail_late);
+	}
+	end_paragraph(e, "Late rows");
+
+	say(e, "Rows without a time that can be read, or with a text where a number is needed, ");
+	if (common->rejects_path != NULL) {
+		wm_buf_add_text(&e->text, "go to ");
+		add_shown(e, common->rejects_path);
+		wm_buf_add_text(&e->text, common->strict ? "; the first ends the run (--strict)." : ".");
+	} else if (common->strict) {
+		wm_buf_add_text(&e->text, "end the run at the first (--strict).");
+	} else {
+		wm_buf_add_text(&e->text, "are rejected, counted, and make the status 1; --rejects FILE keeps them.");
+	}
+	end_paragraph(e, "Rejected");
+}
+
+void
+explain_windowing(const struct cli_common *common, const struct explain_windowing *op, struct wm_buf *out)
+{
+	struct explanation e = {
+		.common = common,
+		.op = op,
+		.out = out,
+		.zone = common->zone == NULL ? wm_zone_utc() : common->zone,
+		.has_watermark = common->delay.text != NULL,
+		.is_batch = common->trigger_word != CLI_TRIGGER_EACH,
+	};
+
+	wm_buf_init(&e.text, WM_BUF_UNBOUNDED);
+	find_times(&e);
+	explain_input(&e);
+	explain_time(&e);
+	explain_windows(&e);
+	explain_batches(&e);
+	explain_watermark(&e);
+	explain_written(&e);
+	explain_rows_left_out(&e);
+	explain_guards(&e);
+	wm_buf_release(&e.text);
+}

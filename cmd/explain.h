@@ -1,0 +1,27 @@
+/*
+ * explain - what a command will do, in words (--explain).
+ *
+ * The times in it are those of an example, 2025-01-01T10:02 in the zone of the
+ * command, and computed by the windows and the watermark that a run would use.
+ * Nothing is read.
+ */
+#ifndef WM_CMD_EXPLAIN_H
+#define WM_CMD_EXPLAIN_H
+
+#include "cmd/cli.h"
+#include "lib/base/buf.h"
+#include "lib/event/window.h"
+#include "lib/op/windowing.h"
+
+struct explain_windowing {
+	const struct wm_windows *windows;
+	const char *windows_text; /* as typed: "5m", "1h,5m" */
+	enum wm_window_mode mode;
+	const char *group_by;  /* as typed; NULL: none */
+	const char *aggregate; /* as typed */
+};
+
+/* Appends the explanation to out (born WM_BUF_UNBOUNDED): paragraphs with a word in front, 80 columns wide. */
+void explain_windowing(const struct cli_common *common, const struct explain_windowing *op, struct wm_buf *out);
+
+#endif

@@ -1,0 +1,320 @@
+#include "cmd/inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+
+/* With many inputs open at once each has a small buffer. */
+#define MERGE_BUFFER_BYTES ((size_t)1 << 16)
+
+struct source {
+	struct wm_reader *reader;
+	size_t file; /* of the one that it is at */
+	bool is_open;
+	bool is_at_end; /* --merge: its one FILE was read */
+};
+
+struct inputs {
+	const struct cli_common *common;
+	const char **files;
+	size_t files_count;
+	size_t file_next; /* without --merge */
+	struct source *sources;
+	size_t sources_count;
+	struct wm_column *columns; /* that were asked for */
+	size_t columns_count;
+};
+
+static struct wm_reader *
+new_reader(const struct inputs *inputs)
+{
+	const struct cli_common *common = inputs->common;
+	struct wm_err err;
+	struct wm_reader_options options = {
+		.format = (enum wm_format)common->input_format,
+		.delimiter = common->delimiter_byte,
+		.no_header = common->no_header,
+		.columns = common->columns,
+		.record_bytes_max = common->record_limit,
+		.read_bytes_max = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
+	};
+	struct wm_reader *reader = wm_reader_new(&options, &err);
+
+	if (reader == NULL)
+		cli_misuse("%s", err.message);
+	for (size_t i = 0; i < inputs->columns_count; i++)
+		wm_reader_want(reader, &inputs->columns[i]);
+	return reader;
+}
+
+struct inputs *
+inputs_open(const struct cli_common *common)
+{
+	struct inputs *inputs = wm_calloc(1, sizeof(struct inputs));
+
+	inputs->common = common;
+	inputs->files_count = common->files_count == 0 ? 1 : common->files_count;
+	inputs->files = wm_reallocarray(NULL, inputs->files_count, sizeof(inputs->files[0]));
+	inputs->files[0] = "-";
+	for (size_t i = 0; i < common->files_count; i++)
+		inputs->files[i] = common->files[i];
+	inputs->sources_count = common->merge ? inputs->files_count : 1;
+	inputs->sources = wm_calloc(inputs->sources_count, sizeof(inputs->sources[0]));
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		inputs->sources[i] = (struct source){ .reader = new_reader(inputs), .file = i };
+	return inputs;
+}
+
+void
+inputs_close(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		wm_reader_free(inputs->sources[i].reader);
+	for (size_t i = 0; i < inputs->columns_count; i++)
+		wm_column_release(&inputs->columns[i]);
+	free(inputs->columns);
+	free(inputs->sources);
+	free(inputs->files);
+	free(inputs);
+}
+
+size_t
+inputs_want(struct inputs *inputs, struct wm_span name)
+{
+	struct wm_column column;
+	struct wm_err err;
+	size_t field = 0;
+
+	if (!wm_column_parse(name, &column, &err))
+		cli_misuse("%s", err.message);
+	inputs->columns = wm_reallocarray(inputs->columns, inputs->columns_count + 1, sizeof(inputs->columns[0]));
+	inputs->columns[inputs->columns_count++] = column;
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		field = wm_reader_want(inputs->sources[i].reader, &column);
+	return field;
+}
+
+static bool
+is_standard_input(const char *file)
+{
+	return strcmp(file, "-") == 0;
+}
+
+/* -1 and *err where it cannot be opened. */
+static int
+open_file(const char *file, struct wm_err *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd == -1)
+		(void)wm_err_set(err, WM_ERR_IO, "%s: %s", file, strerror(errno));
+	return fd;
+}
+
+void
+inputs_begin(struct inputs *inputs)
+{
+	bool has_standard_input = false;
+	struct stat found;
+	struct wm_err err;
+
+	for (size_t i = 0; i < inputs->files_count; i++) {
+		const char *file = inputs->files[i];
+
+		if (is_standard_input(file)) {
+			if (has_standard_input)
+				cli_misuse("standard input is named twice");
+			has_standard_input = true;
+			continue;
+		}
+		if (stat(file, &found) == -1) {
+			(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", file, strerror(errno));
+			cli_die(&err);
+		}
+		/* A pipe gives its bytes once; it is checked when it is its turn. */
+		if (!S_ISREG(found.st_mode))
+			continue;
+		int fd = open_file(file, &err);
+		if (fd == -1 || !wm_reader_check(inputs->sources[0].reader, fd, file, &err))
+			cli_die(&err);
+		close(fd);
+	}
+}
+
+size_t
+inputs_files_count(const struct inputs *inputs)
+{
+	return inputs->files_count;
+}
+
+struct wm_reader *
+inputs_peek(const struct inputs *inputs, size_t file)
+{
+	const char *name = inputs->files[file];
+	struct stat found;
+	struct wm_err err;
+
+	if (is_standard_input(name) || stat(name, &found) == -1 || !S_ISREG(found.st_mode))
+		cli_misuse("--order time: %s is no regular file, and cannot be looked into before its turn",
+			is_standard_input(name) ? "standard input" : name);
+	int fd = open_file(name, &err);
+	if (fd == -1)
+		cli_die(&err);
+	struct wm_reader *reader = new_reader(inputs);
+	wm_reader_open(reader, fd, name);
+	return reader;
+}
+
+void
+inputs_sort(struct inputs *inputs, const int64_t *keys)
+{
+	int64_t *sorted = wm_reallocarray(NULL, inputs->files_count, sizeof(sorted[0]));
+
+	/* By insertion: stable, and in the common case they are in order already. */
+	for (size_t i = 0; i < inputs->files_count; i++) {
+		const char *file = inputs->files[i];
+		size_t place = i;
+
+		for (; place > 0 && sorted[place - 1] > keys[i]; place--) {
+			sorted[place] = sorted[place - 1];
+			inputs->files[place] = inputs->files[place - 1];
+		}
+		sorted[place] = keys[i];
+		inputs->files[place] = file;
+	}
+	free(sorted);
+}
+
+size_t
+inputs_sources_count(const struct inputs *inputs)
+{
+	return inputs->sources_count;
+}
+
+/* Opens the next FILE of a source. */
+static enum inputs_item
+open_next(struct inputs *inputs, struct source *source, struct wm_err *err)
+{
+	bool is_merged = inputs->sources_count > 1;
+
+	if (is_merged ? source->is_at_end : inputs->file_next == inputs->files_count)
+		return INPUTS_END;
+	if (!is_merged)
+		source->file = inputs->file_next++;
+	const char *file = inputs->files[source->file];
+	int fd = is_standard_input(file) ? STDIN_FILENO : open_file(file, err);
+	if (fd == -1)
+		return INPUTS_FAILED;
+	wm_reader_open(source->reader, fd, is_standard_input(file) ? "standard input" : file);
+	source->is_open = true;
+	return INPUTS_WAIT;
+}
+
+enum inputs_item
+inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	struct source *source = &inputs->sources[number];
+
+	if (!source->is_open) {
+		enum inputs_item item = open_next(inputs, source, err);
+
+		if (item != INPUTS_WAIT)
+			return item;
+	}
+	switch (wm_reader_next(source->reader, rec, reject, err)) {
+	case WM_READ_RECORD:
+		return INPUTS_RECORD;
+	case WM_READ_REJECTED:
+		return INPUTS_REJECTED;
+	case WM_READ_MORE:
+		return INPUTS_WAIT;
+	case WM_READ_END:
+		source->is_open = false;
+		source->is_at_end = true;
+		return INPUTS_FILE_END;
+	case WM_READ_FAILED:
+		break;
+	}
+	return INPUTS_FAILED;
+}
+
+bool
+inputs_fill(struct inputs *inputs, size_t source, struct wm_err *err)
+{
+	return wm_reader_fill(inputs->sources[source].reader, err);
+}
+
+int
+inputs_fd(const struct inputs *inputs, size_t source)
+{
+	return wm_reader_fd(inputs->sources[source].reader);
+}
+
+struct wm_reader *
+inputs_reader(const struct inputs *inputs, size_t source)
+{
+	return inputs->sources[source].reader;
+}
+
+const char *
+inputs_name(const struct inputs *inputs, size_t source)
+{
+	const char *file = inputs->files[inputs->sources[source].file];
+
+	return is_standard_input(file) ? "standard input" : file;
+}
+
+const struct wm_reader *
+inputs_layout(const struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		if (wm_reader_format(inputs->sources[i].reader) != WM_FORMAT_AUTO)
+			return inputs->sources[i].reader;
+	return inputs->sources[0].reader;
+}
+
+bool
+inputs_column_seen(const struct inputs *inputs, size_t field)
+{
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		if (wm_reader_column_seen(inputs->sources[i].reader, field))
+			return true;
+	return false;
+}
+
+struct wm_reader_counts
+inputs_counts(const struct inputs *inputs)
+{
+	struct wm_reader_counts all = { 0 };
+
+	for (size_t i = 0; i < inputs->sources_count; i++) {
+		struct wm_reader_counts counts = wm_reader_counts(inputs->sources[i].reader);
+
+		all.bytes += counts.bytes;
+		all.lines_blank += counts.lines_blank;
+		all.headers_repeated += counts.headers_repeated;
+	}
+	return all;
+}
+
+uint64_t
+inputs_bytes_total(const struct inputs *inputs)
+{
+	uint64_t bytes = 0;
+	struct stat found;
+
+	for (size_t i = 0; i < inputs->files_count; i++) {
+		const char *file = inputs->files[i];
+		bool is_there = is_standard_input(file) ? fstat(STDIN_FILENO, &found) == 0 : stat(file, &found) == 0;
+
+		if (!is_there || !S_ISREG(found.st_mode))
+			return 0;
+		bytes += (uint64_t)found.st_size;
+	}
+	return bytes;
+}

@@ -1,0 +1,75 @@
+/*
+ * inputs - the FILEs of a command as records: one after the other, or side by
+ * side (--merge), where each is a source of its own.
+ *
+ * Sources are numbered from 0; without --merge there is one, which goes through
+ * all FILEs. What is wrong with FILEs before anything is read ends the process:
+ * one that cannot be opened (status 3), a header or format that does not fit
+ * (status 2).
+ */
+#ifndef WM_CMD_INPUTS_H
+#define WM_CMD_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/cli.h"
+#include "lib/record/reader.h"
+#include "lib/record/record.h"
+
+struct inputs;
+
+struct inputs *inputs_open(const struct cli_common *common);
+void inputs_close(struct inputs *inputs);
+
+/* Asks for a column; returns its index in rec.fields. A name that is no column exits 2. */
+size_t inputs_want(struct inputs *inputs, struct wm_span name);
+
+/* All columns were asked for: checks the FILEs that can be checked before anything is read, so that one that would be refused later
+   is refused now. */
+void inputs_begin(struct inputs *inputs);
+
+/* Between inputs_begin() and the first record, for --order time: a reader of its own over one of the FILEs (the
+   caller frees it), and the FILEs put in the order of keys, equal ones as they were named. Exits 2 on a FILE that is no regular file. */
+size_t inputs_files_count(const struct inputs *inputs);
+struct wm_reader *inputs_peek(const struct inputs *inputs, size_t file);
+void inputs_sort(struct inputs *inputs, const int64_t *keys);
+
+size_t inputs_sources_count(const struct inputs *inputs);
+
+enum inputs_item {
+	INPUTS_RECORD,
+	INPUTS_REJECTED, /* *reject is filled */
+	INPUTS_WAIT,     /* bytes are needed: inputs_fill() */
+	INPUTS_FILE_END, /* a FILE has ended */
+	INPUTS_END,      /* so have all of the source */
+	INPUTS_FAILED,   /* *err is filled */
+};
+
+enum inputs_item inputs_next(
+	struct inputs *inputs, size_t source, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err);
+
+/* Reads once. */
+WM_MUST_CHECK bool inputs_fill(struct inputs *inputs, size_t source, struct wm_err *err);
+
+/* The descriptor to poll, and the reader, of a source. */
+int inputs_fd(const struct inputs *inputs, size_t source);
+struct wm_reader *inputs_reader(const struct inputs *inputs, size_t source);
+
+/* The FILE that a source is at, as it was named. */
+const char *inputs_name(const struct inputs *inputs, size_t source);
+
+/* The reader that knows the layout of the stream; its format is WM_FORMAT_AUTO until an input has told it. */
+const struct wm_reader *inputs_layout(const struct inputs *inputs);
+
+/* Whether a column was in any record so far. */
+bool inputs_column_seen(const struct inputs *inputs, size_t field);
+
+/* Over all sources. */
+struct wm_reader_counts inputs_counts(const struct inputs *inputs);
+
+/* Bytes of all FILEs where all are regular; 0 where one is not: for a progress bar. */
+uint64_t inputs_bytes_total(const struct inputs *inputs);
+
+#endif
