@@ -30,7 +30,7 @@ CMD := cli inputs outputs report stream
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/header record/reader record/record record/scan record/writer \
+	record/csv record/cut record/header record/reader record/record record/scan record/writer \
 	event/combine event/guard event/trigger event/watermark event/window \
 	agg/agg \
 	state/ordered state/table \
@@ -40,7 +40,7 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv header ndjson reader record scan writer \
+	csv cut header ndjson reader record scan writer \
 	combine guard trigger watermark window \
 	agg \
 	ordered table \

@@ -500,12 +500,12 @@ explain_end(struct explanation *e)
 		say(e, "The last batch ends with the input.");
 	else if (e->is_batch)
 		say(e, "The batch that is open does not end.");
-	if (is_held)
-		say(e, "Windows that are still open are not written; how many is said.");
-	else if (e->op->mode == WM_MODE_APPEND)
-		say(e, "Windows that are still open are written, complete or not.");
-	else
+	if (e->op->mode != WM_MODE_APPEND)
 		say(e, "No further window is written.");
+	else if (is_held)
+		say(e, "Windows that are still open are not written; how many is said.");
+	else
+		say(e, "Windows that are still open are written, complete or not.");
 	end_paragraph(e, "At the end");
 }
 

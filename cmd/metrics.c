@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ metrics_init(struct metrics *metrics, const char *path, struct wm_err *err)
 {
 	struct stat found;
 
-	*metrics = (struct metrics){ .path = path };
+	*metrics = (struct metrics){ .path = path, .due_us = INT64_MIN };
 	wm_buf_init(&metrics->text, WM_BUF_UNBOUNDED);
 	if (path == NULL)
 		return true;
@@ -42,12 +43,10 @@ metrics_release(struct metrics *metrics)
 	wm_buf_release(&metrics->text);
 }
 
-bool
-metrics_is_due(const struct metrics *metrics, int64_t now_us)
+int64_t
+metrics_due_us(const struct metrics *metrics)
 {
-	if (metrics->path == NULL)
-		return false;
-	return !metrics->is_written || now_us - metrics->written_us >= INTERVAL_US || now_us < metrics->written_us;
+	return metrics->path == NULL ? INT64_MAX : metrics->due_us;
 }
 
 /* Text */
@@ -258,7 +257,6 @@ metrics_write(struct metrics *metrics, const struct report *report, const struct
 	metrics_print(report, state, name_of(metrics->path), watermark_us, wall_us, &metrics->text);
 	if (!replace_file(metrics->path, metrics->path_beside, wm_buf_span(&metrics->text)))
 		return wm_err_set(err, WM_ERR_IO, "%s: %s", metrics->path, strerror(errno));
-	metrics->is_written = true;
-	metrics->written_us = now_us;
+	metrics->due_us = now_us + INTERVAL_US;
 	return true;
 }

@@ -23,10 +23,9 @@
 
 /* Fields are for reading. */
 struct metrics {
-	const char *path; /* borrowed; NULL: none is asked for, and nothing is ever due */
+	const char *path; /* borrowed; NULL: none is asked for */
 	char *path_beside;
-	bool is_written;
-	int64_t written_us;
+	int64_t due_us;
 	struct wm_buf text;
 };
 
@@ -34,11 +33,11 @@ struct metrics {
 WM_MUST_CHECK bool metrics_init(struct metrics *metrics, const char *path, struct wm_err *err);
 void metrics_release(struct metrics *metrics);
 
-/* Whether the last writing is a second ago; now_us: any clock, the same each time, also one that is put back. */
-bool metrics_is_due(const struct metrics *metrics, int64_t now_us);
+/* When it is to be written next, a second after it was; INT64_MAX: never. now_us of metrics_write() is the clock: any that never jumps. */
+int64_t metrics_due_us(const struct metrics *metrics);
 
 /*
- * Writes the file. watermark_us: WM_TIME_NONE for none. wall_us is told in the file, now_us is for metrics_is_due().
+ * Writes the file. watermark_us: WM_TIME_NONE for none. wall_us is told in the file, now_us counts for metrics_due_us().
  * On failure (WM_ERR_IO: "FILE: No space left on device") the file is as it was.
  */
 WM_MUST_CHECK bool metrics_write(struct metrics *metrics, const struct report *report, const struct report_state *state,

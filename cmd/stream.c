@@ -51,7 +51,8 @@ struct stream {
 	struct wm_instant_parser *time_parser;
 	size_t time_fields[TIME_COLUMNS_MAX];
 	size_t time_fields_count;
-	struct wm_buf time_text;                 /* of several columns */
+	struct wm_value time_value;              /* of two columns */
+	struct wm_buf time_text;                 /* and its text */
 	struct wm_instant_parser *ingest_parser; /* NULL: the arrival time is not asked for, or is now */
 	size_t ingest_field;
 	size_t trigger_field;
@@ -72,8 +73,9 @@ struct stream {
 
 	enum phase phase;
 	struct wm_record rec;
-	int64_t event_time_us; /* of the record that is delivered */
-	bool is_file_begun;    /* a record of the FILE was taken in */
+	int64_t event_time_us;    /* of the record that is delivered */
+	bool is_file_begun;       /* a record of the FILE was taken in */
+	bool is_observed_plainly; /* the next record needs nothing of observe_more() */
 	size_t files_begun;
 	bool is_started;      /* the outputs are */
 	bool is_settled;      /* so is their form */
@@ -270,21 +272,28 @@ stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 
 /* Event times */
 
-/* The text of the record's event time: that of its column, or of two with a blank between. */
-static struct wm_value
+/* A date and a time of day with a blank between. */
+static void
+join_time(struct stream *s, const struct wm_record *rec)
+{
+	const struct wm_value *date = &rec->fields[s->time_fields[0]], *clock = &rec->fields[s->time_fields[1]];
+
+	wm_buf_reset(&s->time_text);
+	wm_buf_add(&s->time_text, date->text.data, date->text.len);
+	if (date->text.len != 0 && clock->text.len != 0)
+		wm_buf_add_byte(&s->time_text, ' ');
+	wm_buf_add(&s->time_text, clock->text.data, clock->text.len);
+	s->time_value = (struct wm_value){ wm_buf_span(&s->time_text), WM_KIND_TEXT };
+}
+
+/* The record's event time: its column, or two of them joined. */
+static inline const struct wm_value *
 time_value(struct stream *s, const struct wm_record *rec)
 {
-	struct wm_value first = rec->fields[s->time_fields[0]];
-
 	if (s->time_fields_count == 1)
-		return first;
-	struct wm_value second = rec->fields[s->time_fields[1]];
-	wm_buf_reset(&s->time_text);
-	wm_buf_add(&s->time_text, first.text.data, first.text.len);
-	if (first.text.len != 0 && second.text.len != 0)
-		wm_buf_add_byte(&s->time_text, ' ');
-	wm_buf_add(&s->time_text, second.text.data, second.text.len);
-	return (struct wm_value){ wm_buf_span(&s->time_text), WM_KIND_TEXT };
+		return &rec->fields[s->time_fields[0]];
+	join_time(s, rec);
+	return &s->time_value;
 }
 
 /* What is wrong with a value that should be a time; NULL if it is one. */
@@ -316,8 +325,7 @@ first_event_time(struct stream *s, size_t file)
 			cli_die(&err);
 		if (result != WM_READ_RECORD)
 			continue;
-		struct wm_value value = time_value(s, &rec);
-		is_found = read_time(parser, &value, &time_us) == NULL;
+		is_found = read_time(parser, time_value(s, &rec), &time_us) == NULL;
 	}
 	wm_instant_parser_free(parser);
 	wm_reader_free(reader);
@@ -641,21 +649,21 @@ admit_arrival(struct stream *s)
 	if (s->event_time_us <= wm_time_add(arrival_us, s->common->max_ahead.us))
 		return true;
 	return reject_field(s, "implausible-time", s->common->time_column, &s->event_time_us,
-		"event time too far ahead of the arrival", time_value(s, &s->rec).text, NULL);
+		"event time too far ahead of the arrival", time_value(s, &s->rec)->text, NULL);
 }
 
 /* Reads the record's event time and numbers; false if it was rejected. */
-static bool
+static inline bool
 admit(struct stream *s)
 {
-	struct wm_value time = time_value(s, &s->rec);
+	const struct wm_value *time = time_value(s, &s->rec);
 	const char *why;
 
-	if (wm_value_is_empty(&time))
-		return reject_field(s, "no-time", s->common->time_column, NULL, "no event time", time.text, NULL);
-	why = read_time(s->time_parser, &time, &s->event_time_us);
+	if (wm_value_is_empty(time))
+		return reject_field(s, "no-time", s->common->time_column, NULL, "no event time", time->text, NULL);
+	why = read_time(s->time_parser, time, &s->event_time_us);
 	if (why != NULL)
-		return reject_field(s, "bad-time", s->common->time_column, NULL, "no time", time.text, why);
+		return reject_field(s, "bad-time", s->common->time_column, NULL, "no time", time->text, why);
 	for (size_t i = 0; i < s->wanted_count; i++) {
 		const struct wanted *wanted = &s->wanted[i];
 		const struct wm_value *value = &s->rec.fields[wanted->field];
@@ -709,33 +717,43 @@ begin_file(struct stream *s)
 		inputs_name(s->inputs, s->source), s->rec.line, (int)s->text.len, s->text.data);
 }
 
-/* The record counts: its event time is observed. */
-static void
-observe(struct stream *s)
+/* What only some runs ask of a record: the first of a FILE, a guard, hours that come twice. Returns the highest event time. */
+static __attribute__((noinline)) int64_t
+observe_more(struct stream *s, int64_t before_us)
 {
-	struct wm_watermark *own = &s->combine.sources[s->source].own;
-	int64_t before_us = own->highest_time_us, highest_us = before_us;
+	int64_t highest_us = s->event_time_us > before_us ? s->event_time_us : before_us;
 	bool is_unconfirmed = false;
 
 	if (!s->is_file_begun)
 		begin_file(s);
-	report_times_add(&s->report.batch_times, s->event_time_us);
-	if (s->common->zone != NULL && wm_instant_parser_local_kind(s->time_parser) == WM_LOCAL_REPEATED)
+	if (wm_instant_parser_local_kind(s->time_parser) == WM_LOCAL_REPEATED)
 		s->report.rows_repeated_hour++;
 	if (s->guards != NULL)
 		highest_us = wm_guard_take(&s->guards[s->source], before_us, s->event_time_us, &is_unconfirmed);
-	else if (s->event_time_us > before_us)
-		highest_us = s->event_time_us;
 	if (is_unconfirmed) {
 		struct report_place place = place_of_record(s);
 
 		report_unconfirmed(&s->report, before_us != WM_TIME_NONE, &place);
 	}
+	s->is_observed_plainly = s->guards == NULL && s->common->zone == NULL;
+	return highest_us;
+}
+
+/* The record counts: its event time is observed. */
+static inline void
+observe(struct stream *s)
+{
+	struct wm_watermark *own = &s->combine.sources[s->source].own;
+	int64_t before_us = own->highest_time_us, highest_us = s->event_time_us;
+
+	report_times_add(&s->report.batch_times, s->event_time_us);
+	if (!s->is_observed_plainly)
+		highest_us = observe_more(s, before_us);
 	if (highest_us > before_us) {
 		if (before_us != WM_TIME_NONE && highest_us - before_us > s->report.jump_us)
 			note_jump(s, highest_us - before_us);
 		own->highest_time_us = highest_us;
-	} else if (before_us - s->event_time_us > s->report.disorder_max_us && !is_unconfirmed) {
+	} else if (before_us - s->event_time_us > s->report.disorder_max_us) {
 		s->report.disorder_max_us = before_us - s->event_time_us;
 	}
 }
@@ -797,7 +815,7 @@ end_file(struct stream *s, int64_t due_us)
 	bool is_kept = s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
 
 	start_outputs(s, false);
-	s->is_file_begun = false;
+	s->is_file_begun = s->is_observed_plainly = false;
 	if (s->common->merge && !is_kept) {
 		bool has_moved = wm_combine_end(&s->combine, s->source);
 

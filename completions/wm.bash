@@ -1,8 +1,8 @@
 # bash completion of the wm tools; needs nothing but bash.
 #
 # A tool is a list of its options, one a line: letter, name, argument. An
-# argument in lower case is what may stand there, FILE is a file, and any other
-# has nothing to offer. The tests hold the lists to each tool's --help=all.
+# argument in lower case is what may stand there, one that begins with FILE is a
+# file, and any other has nothing to offer. The tests hold the lists to each tool's --help=all.
 
 # shellcheck shell=bash
 
@@ -17,12 +17,20 @@ _wm_window_options='
 -d --delimiter C
 --columns NAMES
 --no-header
+--order given|time
+--merge
+--files0-from FILE
 --record-limit SIZE
 -t --time COLUMN
 --time-format auto|iso|s|ms|us|ns|clf|rfc2822
 --tz ZONE
+--time-reference T
+--repeated-hour earlier|later
 -w --delay D
---trigger each|file|column:|eof
+--max-jump D
+--max-ahead D
+--ingest COLUMN|now
+--trigger each|1000rows|event:|wall:|column:|file|eof
 --eof flush|hold|trigger
 --compat spark
 --late FILE
@@ -31,11 +39,18 @@ _wm_window_options='
 --append
 --overwrite
 --strict
+--fail-late SHARE
 --report FILE
---progress none|json
+--metrics FILE.prom
+--progress auto|bar|json|none
 -q --quiet
 -v --verbose
--o --output-format same|csv|tsv|ndjson
+--explain
+-o --output-format same|csv|tsv|ndjson|table
+--output-time iso|s|ms|us|ns
+--ofmt FORMAT
+--no-output-header
+--out FILE
 -h --help
 --help=all
 -V --version
@@ -84,7 +99,7 @@ _wm_complete() {
 	fi
 	if [[ -z $argument && $word == -* && -n $options ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(tr ' ' '\n' <<<"$options" | grep '^-')" -- "$word")
-	elif [[ -z $argument || $argument == FILE ]]; then
+	elif [[ -z $argument || $argument == FILE* ]]; then
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 	elif [[ $argument == [[:lower:]]* ]]; then

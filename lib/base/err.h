@@ -9,6 +9,8 @@
 #ifndef WM_BASE_ERR_H
 #define WM_BASE_ERR_H
 
+#include <stdbool.h>
+
 #define WM_MUST_CHECK __attribute__((warn_unused_result))
 #define WM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
@@ -30,6 +32,6 @@ struct wm_err {
 };
 
 /* Always returns false, so that a failing function can end in `return wm_err_set(...)`. */
-_Bool wm_err_set(struct wm_err *err, enum wm_err_code code, const char *format, ...) WM_PRINTF(3, 4);
+bool wm_err_set(struct wm_err *err, enum wm_err_code code, const char *format, ...) WM_PRINTF(3, 4);
 
 #endif

@@ -10,6 +10,9 @@
 /* Longest record unless --record-limit says otherwise: above any sane log line, far below memory. */
 #define WM_RECORD_BYTES_DEFAULT ((size_t)64 << 20)
 
+/* Highest such limit: offsets within a record are 32 bits wide, and so are those of a buffer twice as long. */
+#define WM_RECORD_BYTES_HIGHEST ((size_t)1 << 30)
+
 /* Read at once, and the first size of the read buffer: past this, larger reads gain nothing. */
 #define WM_READ_BYTES ((size_t)1 << 20)
 

@@ -101,12 +101,10 @@ rise_to_lowest(struct wm_combine *combine)
 }
 
 bool
-wm_combine_advance(struct wm_combine *combine, size_t source)
+wm_combine_moved(struct wm_combine *combine, size_t source)
 {
-	struct wm_source *moved = &combine->sources[source];
+	const struct wm_source *moved = &combine->sources[source];
 
-	if (!wm_watermark_advance(&moved->own))
-		return false;
 	assert(moved->place != NO_PLACE);
 	if (combine->order_count == 1)
 		return rise(combine, moved->own.watermark_us);

@@ -39,8 +39,15 @@ void wm_combine_release(struct wm_combine *combine);
 /* Adds a source, which takes part from now on, as its watermark stands; returns its number, from 0. */
 size_t wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own);
 
+/* A source's own watermark has moved; true if the combined one has too. */
+bool wm_combine_moved(struct wm_combine *combine, size_t source);
+
 /* Moves a source's watermark as far as its records let it; true if the combined one moved. */
-bool wm_combine_advance(struct wm_combine *combine, size_t source);
+static inline bool
+wm_combine_advance(struct wm_combine *combine, size_t source)
+{
+	return wm_watermark_advance(&combine->sources[source].own) && wm_combine_moved(combine, source);
+}
 
 /* The source has ended; true if the combined watermark moved. */
 bool wm_combine_end(struct wm_combine *combine, size_t source);

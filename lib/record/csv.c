@@ -18,66 +18,6 @@ struct wm_csv {
 	size_t fields_capacity;
 };
 
-size_t
-wm_csv_find(struct wm_csv_finder *finder, char delimiter, struct wm_span text, bool *has_ended)
-{
-	enum wm_csv_state state = finder->state;
-	size_t at = 0;
-
-	*has_ended = false;
-	while (at < text.len && !*has_ended) {
-		char byte = text.data[at++];
-
-		if (byte == '\n') {
-			finder->lines_count++;
-			*has_ended = state != WM_CSV_QUOTED;
-			continue;
-		}
-		switch (state) {
-		case WM_CSV_FIELD_BEGIN:
-		case WM_CSV_UNQUOTED:
-			if (byte == delimiter) {
-				state = WM_CSV_FIELD_BEGIN;
-			} else if (byte == '"' && state == WM_CSV_FIELD_BEGIN) {
-				state = WM_CSV_QUOTED;
-				finder->quote_line = finder->lines_count;
-			} else {
-				state = WM_CSV_UNQUOTED;
-			}
-			break;
-		case WM_CSV_QUOTED:
-			if (byte == '"')
-				state = WM_CSV_QUOTE_SEEN;
-			break;
-		case WM_CSV_QUOTE_SEEN:
-			if (byte == '"')
-				state = WM_CSV_QUOTED;
-			else if (byte == delimiter)
-				state = WM_CSV_FIELD_BEGIN;
-			else
-				state = byte == '\r' ? WM_CSV_CR_SEEN : WM_CSV_MALFORMED;
-			break;
-		case WM_CSV_CR_SEEN:
-			state = WM_CSV_MALFORMED;
-			break;
-		case WM_CSV_MALFORMED:
-			break;
-		}
-	}
-	finder->state = state;
-	return at;
-}
-
-struct wm_span
-wm_csv_content(struct wm_span raw)
-{
-	if (raw.len > 0 && raw.data[raw.len - 1] == '\n')
-		raw.len--;
-	if (raw.len > 0 && raw.data[raw.len - 1] == '\r')
-		raw.len--;
-	return raw;
-}
-
 static int
 is_blank(unsigned char byte)
 {

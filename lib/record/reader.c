@@ -13,7 +13,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/shown.h"
-#include "lib/record/csv.h"
+#include "lib/record/cut.h"
 #include "lib/record/header.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/scan.h"
@@ -86,13 +86,13 @@ struct wm_reader {
 	uint32_t *fields;
 	bool wants_last; /* the field that may have a CR behind it is one of them */
 
-	/* CSV: a batch of records without quotes, and one record at a time where the scan does not go. */
+	/* CSV: a batch of records, and one record at a time where the scan does not go. */
 	struct wm_scan *scan;
 	const char *batch;
 	size_t row;
-	struct wm_csv *csv;
-	struct wm_csv *render_csv; /* so that rendering a record leaves its fields alone; NULL before it is needed */
-	struct wm_csv_finder finder;
+	struct wm_cut cut;
+	struct wm_buf *unquoted; /* of each wanted column: what a field with doubled quotes says */
+	struct wm_cut_finder finder;
 	bool is_finding; /* looked and finder belong to an unfinished record at begin */
 
 	struct wm_ndjson *ndjson;
@@ -195,7 +195,6 @@ wm_reader_new(const struct wm_reader_options *options, struct wm_err *err)
 	reader->delimiter = options->delimiter != '\0' ? options->delimiter
 		: options->format == WM_FORMAT_TSV     ? '\t'
 						       : ',';
-	reader->csv = wm_csv_new();
 	return reader;
 }
 
@@ -207,9 +206,12 @@ wm_reader_free(struct wm_reader *reader)
 	wm_reader_free(reader->checker);
 	if (reader->fd >= 0 && !reader->is_borrowed)
 		close(reader->fd);
-	for (size_t i = 0; i < reader->wants_count; i++)
+	for (size_t i = 0; i < reader->wants_count; i++) {
 		wm_column_release(&reader->wants[i]);
+		wm_buf_release(&reader->unquoted[i]);
+	}
 	free(reader->wants);
+	free(reader->unquoted);
 	free(reader->names_list);
 	wm_header_release(&reader->names);
 	wm_header_release(&reader->columns);
@@ -222,8 +224,7 @@ wm_reader_free(struct wm_reader *reader)
 	free(reader->values);
 	free(reader->fields);
 	wm_scan_free(reader->scan);
-	wm_csv_free(reader->csv);
-	wm_csv_free(reader->render_csv);
+	wm_cut_release(&reader->cut);
 	wm_ndjson_free(reader->ndjson);
 	free(reader);
 }
@@ -259,6 +260,8 @@ wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
 	reader->wants = wm_reallocarray(reader->wants, index + 1, sizeof(*reader->wants));
 	reader->values = wm_reallocarray(reader->values, index + 1, sizeof(*reader->values));
 	reader->fields = wm_reallocarray(reader->fields, index + 1, sizeof(*reader->fields));
+	reader->unquoted = wm_reallocarray(reader->unquoted, index + 1, sizeof(*reader->unquoted));
+	wm_buf_init(&reader->unquoted[index], WM_BUF_UNBOUNDED);
 	struct wm_column *copy = &reader->wants[index];
 	*copy = (struct wm_column){
 		.name = wm_memdup(column->name, column->name_len),
@@ -419,7 +422,7 @@ drop_byte_order_mark(struct wm_reader *reader)
 static bool
 is_blank_line(const struct wm_reader *reader, struct wm_span line)
 {
-	struct wm_span content = wm_csv_content(line);
+	struct wm_span content = wm_cut_content(line);
 	size_t at = 0;
 
 	if (reader->options.no_header && reader->options.format != WM_FORMAT_NDJSON)
@@ -455,7 +458,7 @@ begins_with(struct wm_span text, const char *bytes)
 static const char *
 find_foreign(const struct wm_reader *reader, struct wm_span line)
 {
-	struct wm_span content = wm_csv_content(line);
+	struct wm_span content = wm_cut_content(line);
 
 	if (begins_with(line, "\x1F\x8B"))
 		return "is compressed: read it through zcat";
@@ -569,14 +572,15 @@ sniff(struct wm_reader *reader, struct wm_err *err)
 
 		if (line.len == 0 && is_whole)
 			return end_input(reader);
-		if (!is_whole && line.len <= limit) {
+		bool is_too_long = wm_cut_content(line).len > limit;
+		if (!is_whole && !is_too_long) {
 			reader->looked = line.len;
 			return WM_READ_MORE;
 		}
-		if (line.len > limit || !is_blank_line(reader, line)) {
+		if (is_too_long || !is_blank_line(reader, line)) {
 			reader->looked = 0;
 			/* Of a longer one no more counts than had to come, whatever the reads were. */
-			return begin_format(reader, wm_span(line.data, line.len < limit ? line.len : limit), err);
+			return begin_format(reader, is_too_long ? wm_span(line.data, limit) : line, err);
 		}
 		reader->counts.lines_blank++;
 		reader->line++;
@@ -590,6 +594,13 @@ enum found {
 	FOUND_RECORD,  /* well-formed or not: see the finder's state */
 };
 
+/* A part of a record is so if it would be with whatever line end. */
+static bool
+is_too_long(const struct wm_reader *reader, struct wm_span raw)
+{
+	return wm_cut_content(raw).len > reader->options.record_bytes_max;
+}
+
 /* The CSV record that begins what was read; raw is as much of it as is there. */
 static enum found
 find_record(struct wm_reader *reader, struct wm_span *raw)
@@ -598,12 +609,12 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 	bool has_ended;
 
 	if (!reader->is_finding) {
-		reader->finder = (struct wm_csv_finder){ 0 };
+		reader->finder = (struct wm_cut_finder){ 0 };
 		reader->looked = 0;
 		reader->is_finding = true;
 	}
 	struct wm_span rest = { text.data + reader->looked, text.len - reader->looked };
-	reader->looked += wm_csv_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
+	reader->looked += wm_cut_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
 	*raw = wm_span(text.data, reader->looked);
 	if (!has_ended && !reader->is_at_end)
 		return FOUND_PART;
@@ -612,9 +623,9 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 }
 
 static bool
-is_malformed(const struct wm_csv_finder *finder)
+is_malformed(const struct wm_cut_finder *finder)
 {
-	return finder->state == WM_CSV_MALFORMED || finder->state == WM_CSV_QUOTED;
+	return finder->state == WM_CUT_MALFORMED || finder->state == WM_CUT_QUOTED;
 }
 
 /* Whether a field is what a header name is not: "2025-11-29T12:34..." */
@@ -659,15 +670,32 @@ match_header(struct wm_reader *reader, const struct wm_header *header, struct wm
 	return true;
 }
 
+/* The fields of a header line as names. */
+static void
+take_names(const struct wm_cut *cut, struct wm_header *header)
+{
+	struct wm_span *names = wm_calloc(cut->count, sizeof(*names));
+	struct wm_buf *said = wm_calloc(cut->count, sizeof(*said));
+
+	for (size_t i = 0; i < cut->count; i++) {
+		wm_buf_init(&said[i], WM_BUF_UNBOUNDED);
+		names[i] = wm_cut_unquote(cut->fields[i], &said[i]);
+	}
+	wm_header_take(header, names, cut->count);
+	for (size_t i = 0; i < cut->count; i++)
+		wm_buf_release(&said[i]);
+	free(said);
+	free(names);
+}
+
 static enum wm_read_result
 read_header(struct wm_reader *reader, struct wm_err *err)
 {
 	struct wm_span raw, content;
-	const struct wm_span *names;
 	struct wm_header header = { 0 };
 	enum found found = find_record(reader, &raw);
 
-	if (raw.len > reader->options.record_bytes_max)
+	if (is_too_long(reader, raw))
 		return refuse(reader, err,
 			"the header is longer than the record limit of %zu bytes: raise --record-limit",
 			reader->options.record_bytes_max);
@@ -675,19 +703,21 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 		return WM_READ_MORE;
 	if (is_malformed(&reader->finder))
 		return refuse(reader, err, "the header cannot be read: %s",
-			reader->finder.state == WM_CSV_QUOTED ? "a quoted name never ends"
+			reader->finder.state == WM_CUT_QUOTED ? "a quoted name never ends"
 							      : "text behind a closing quote");
-	content = wm_csv_content(raw);
-	size_t count = wm_csv_split(reader->csv, reader->input_delimiter, content, &names);
-	if (count > WM_COLUMNS_MAX)
-		return refuse(reader, err, "%zu columns: at most %d can be read", count, WM_COLUMNS_MAX);
-	for (size_t i = 0; i < count; i++)
-		if (is_time(names[i]))
+	content = wm_cut_content(raw);
+	wm_cut_record(&reader->cut, reader->input_delimiter, content);
+	if (reader->cut.count > WM_COLUMNS_MAX)
+		return refuse(reader, err, "%zu columns: at most %d can be read", reader->cut.count, WM_COLUMNS_MAX);
+	take_names(&reader->cut, &header);
+	for (size_t i = 0; i < header.count; i++) {
+		if (is_time(header.names[i])) {
+			wm_header_release(&header);
 			return refuse(reader, err,
 				"the first line holds a time, so the header is missing: name the columns with "
 				"--columns");
-
-	wm_header_take(&header, names, count);
+		}
+	}
 	bool is_first = reader->first_name == NULL;
 	bool is_well = (is_first || match_header(reader, &header, err)) && find_wanted(reader, &header, err);
 	if (!is_well || !is_first) {
@@ -804,13 +834,13 @@ static enum wm_read_result
 judge(struct wm_reader *reader, struct wm_span raw, size_t fields_count, struct wm_record *rec,
 	struct wm_reject *reject, struct wm_err *err)
 {
-	struct wm_span content = wm_csv_content(raw);
+	struct wm_span content = wm_cut_content(raw);
 
 	if (content.len == 0) {
 		reader->counts.lines_blank++;
 		return WM_READ_MORE;
 	}
-	if (raw.len > reader->options.record_bytes_max)
+	if (content.len > reader->options.record_bytes_max)
 		return reject_too_long(reader, reject, rec, raw);
 	if (reader->columns.count == 0) {
 		/* Without a header the first record says how many there are. */
@@ -830,6 +860,31 @@ judge(struct wm_reader *reader, struct wm_span raw, size_t fields_count, struct 
 	return WM_READ_RECORD;
 }
 
+static uint64_t
+count_line_feeds(struct wm_span raw)
+{
+	const char *at = raw.data, *end = raw.data + raw.len;
+	uint64_t count = 0;
+
+	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+		at++;
+		count++;
+	}
+	return count;
+}
+
+/* The wanted fields stand as they are in the record: what they say. */
+static void
+unquote_fields(struct wm_reader *reader)
+{
+	for (size_t i = 0; i < reader->wants_count; i++) {
+		struct wm_span *field = &reader->values[i].text;
+
+		if (field->len > 0 && field->data[0] == '"')
+			*field = wm_cut_unquote(*field, &reader->unquoted[i]);
+	}
+}
+
 /* The next record of the batch; WM_READ_MORE at its end. */
 static enum wm_read_result
 next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
@@ -840,6 +895,7 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		size_t first = scan->rows[reader->row], last = scan->rows[reader->row + 1];
 		const uint32_t *after = &scan->after[first];
 		struct wm_span raw = { reader->batch + after[0], scan->after[last] - after[0] };
+		uint64_t lines = scan->has_inner_line_feeds ? count_line_feeds(raw) : 1;
 
 		reader->row++;
 		rec->line = reader->line;
@@ -848,13 +904,13 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 			raw.len - reader->input_header_len - 1 <= 1 || raw.len > reader->options.record_bytes_max) {
 			enum wm_read_result result = judge(reader, raw, last - first, rec, reject, err);
 
-			reader->line++;
+			reader->line += lines;
 			if (result == WM_READ_MORE)
 				continue;
 			if (result != WM_READ_RECORD)
 				return result;
 		} else {
-			reader->line++;
+			reader->line += lines;
 		}
 		for (size_t i = 0; i < reader->wants_count; i++) {
 			const uint32_t *field = after + reader->fields[i];
@@ -864,6 +920,8 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		if (reader->wants_last && raw.len > 1 && raw.data[raw.len - 2] == '\r')
 			for (size_t i = 0; i < reader->wants_count; i++)
 				reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
+		if (scan->has_quotes)
+			unquote_fields(reader);
 		rec->raw = raw;
 		rec->fields = reader->values;
 		return WM_READ_RECORD;
@@ -871,13 +929,12 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 	return WM_READ_MORE;
 }
 
-/* A record that the scan left: it holds a quote, is longer than a batch, ends the input, or has not wholly come. */
+/* A record that the scan left: it holds a quote out of place, is longer than a batch, ends the input, or has not wholly come. */
 static enum wm_read_result
 next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
 	struct wm_span raw;
-	const struct wm_span *fields;
-	const struct wm_csv_finder *finder = &reader->finder;
+	const struct wm_cut_finder *finder = &reader->finder;
 	enum found found = find_record(reader, &raw);
 	enum wm_read_result result;
 
@@ -885,29 +942,29 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		return end_input(reader);
 	rec->line = reader->line;
 	if (found == FOUND_PART) {
-		if (raw.len <= reader->options.record_bytes_max)
+		if (!is_too_long(reader, raw))
 			return WM_READ_MORE;
 		reader->line += finder->lines_count;
 		take(reader, raw.len);
 		reader->stage = STAGE_SKIP_CSV;
 		return reject_too_long(reader, reject, rec, raw);
 	}
-	if (is_malformed(finder) && raw.len <= reader->options.record_bytes_max) {
-		result = finder->state == WM_CSV_QUOTED
+	if (is_malformed(finder) && !is_too_long(reader, raw)) {
+		result = finder->state == WM_CUT_QUOTED
 			? reject_record(reject, rec, raw, "malformed-csv",
 				  "the quoted field that begins in line %llu never ends",
 				  (unsigned long long)(reader->line + finder->quote_line))
 			: reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote");
 	} else {
-		size_t count = wm_csv_split(reader->csv, reader->input_delimiter, wm_csv_content(raw), &fields);
-
-		result = judge(reader, raw, count, rec, reject, err);
+		wm_cut_record(&reader->cut, reader->input_delimiter, wm_cut_content(raw));
+		result = judge(reader, raw, reader->cut.count, rec, reject, err);
 	}
 	reader->line += finder->lines_count;
 	take(reader, raw.len);
 	if (result == WM_READ_RECORD) {
 		for (size_t i = 0; i < reader->wants_count; i++)
-			reader->values[i].text = fields[reader->fields[i]];
+			reader->values[i].text = reader->cut.fields[reader->fields[i]];
+		unquote_fields(reader);
 		rec->raw = raw;
 		rec->fields = reader->values;
 	}
@@ -921,7 +978,7 @@ skip_csv(struct wm_reader *reader)
 	bool has_ended;
 
 	reader->finder.lines_count = 0;
-	take(reader, wm_csv_find(&reader->finder, reader->input_delimiter, unread(reader), &has_ended));
+	take(reader, wm_cut_find(&reader->finder, reader->input_delimiter, unread(reader), &has_ended));
 	reader->line += reader->finder.lines_count;
 	if (!has_ended && !reader->is_at_end)
 		return WM_READ_MORE;
@@ -974,7 +1031,7 @@ begin_lines(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 		return end_input(reader);
 	if (line_feed == NULL && !reader->is_at_end) {
 		reader->looked = len;
-		if (len <= reader->options.record_bytes_max)
+		if (!is_too_long(reader, text))
 			return WM_READ_MORE;
 		rec->line = reader->line;
 		take(reader, len);
@@ -1021,7 +1078,7 @@ next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 			continue;
 		}
 		rec->line = reader->line++;
-		if (line.raw.len > reader->options.record_bytes_max)
+		if (is_too_long(reader, line.raw))
 			return reject_too_long(reader, reject, rec, line.raw);
 		if (got == WM_NDJSON_MALFORMED)
 			return reject_record(reject, rec, line.raw, "malformed-json", "%s, at byte %zu", line.wrong,
@@ -1090,7 +1147,7 @@ wm_reader_header(const struct wm_reader *reader)
 void
 wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out)
 {
-	struct wm_span raw = rec->raw, content = wm_csv_content(raw);
+	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
 	bool has_line_end = raw.data[raw.len - 1] == '\n';
 	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
 
@@ -1103,18 +1160,21 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 		}
 		return;
 	}
-	if (reader->render_csv == NULL)
-		reader->render_csv = wm_csv_new();
-	const struct wm_span *fields;
-	size_t count = wm_csv_split(reader->render_csv, reader->input_delimiter, content, &fields);
+	struct wm_cut *cut = &reader->cut;
+	struct wm_buf said;
+
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
+	wm_cut_record(cut, reader->input_delimiter, content);
 	/* A ragged record has no fields to put in order. */
-	bool is_ordered = reader->order != NULL && count == reader->columns.count;
-	for (size_t i = 0; i < count && i < WM_COLUMNS_MAX; i++) {
-		struct wm_value value = { fields[is_ordered ? reader->order[i] : i], WM_KIND_TEXT };
+	bool is_ordered = reader->order != NULL && cut->count == reader->columns.count;
+	for (size_t i = 0; i < cut->count && i < WM_COLUMNS_MAX; i++) {
+		struct wm_span field = cut->fields[is_ordered ? reader->order[i] : i];
+		struct wm_value value = { wm_cut_unquote(field, &said), WM_KIND_TEXT };
 
 		wm_row_put(out, &format, i, wm_span(NULL, 0), &value);
 	}
-	wm_row_end(out, &format, count);
+	wm_row_end(out, &format, cut->count);
+	wm_buf_release(&said);
 }
 
 bool

@@ -32,9 +32,6 @@
 
 enum wm_format { WM_FORMAT_AUTO = 0, WM_FORMAT_CSV, WM_FORMAT_TSV, WM_FORMAT_NDJSON };
 
-/* Highest record_bytes_max: offsets within a record are 32 bits wide. */
-#define WM_RECORD_BYTES_HIGHEST ((size_t)1 << 30)
-
 struct wm_reader_options {
 	enum wm_format
 		format; /* WM_FORMAT_AUTO: '{' as the first byte that is no blank or line end is NDJSON; else a tab in
@@ -43,7 +40,7 @@ struct wm_reader_options {
 	bool no_header; /* columns are "1", "2", ... by the first record */
 	const char *columns;     /* NULL, or a comma list of names: CSV without a header line. For
 	                            NDJSON it does nothing */
-	size_t record_bytes_max; /* longest record with its line end; 0: WM_RECORD_BYTES_DEFAULT */
+	size_t record_bytes_max; /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
 	size_t read_bytes_max;   /* most bytes of one read, for tests; 0: WM_READ_BYTES */
 };
 

@@ -47,31 +47,90 @@ put_positions(uint32_t *after, size_t at, uint64_t separators)
 	}
 }
 
+/* What a block has to know of those before it. */
+struct carry {
+	uint64_t inside; /* all bits: it begins between quotes */
+	uint64_t closed; /* bit 0: the byte before it closes a quoted field */
+};
+
+/* Bit i: the number of bits up to i, itself included, is odd. */
+__attribute__((always_inline)) static inline uint64_t
+parity_up_to(uint64_t bits)
+{
+	for (unsigned step = 1; step < BLOCK; step *= 2)
+		bits ^= bits << step;
+	return bits;
+}
+
+/* Of bits behind closing quotes that are no separator and no quote: the first that is not the CR of a CR LF. */
+static uint64_t
+find_text(const char *block, uint64_t bits)
+{
+	for (; bits != 0; bits &= bits - 1) {
+		int i = __builtin_ctzll(bits);
+
+		if (block[i] != '\r' || block[i + 1] != '\n')
+			break;
+	}
+	return bits & -bits;
+}
+
 /*
- * Adds a block at offset at to the index, of which *separators are there.
- * False if the batch ends in it, at its first quote. put is put_positions() or
- * what does the same. Inlined, so that each way gets it in its own instruction set.
+ * Takes out of the masks what stands between quotes, and all that comes behind
+ * the first quote that neither opens nor closes a field. False if there is one.
  */
 __attribute__((always_inline)) static inline bool
-take_block(struct wm_scan *scan, size_t *separators, size_t at, struct masks masks,
-	void (*put)(uint32_t *after, size_t at, uint64_t separators))
+mask_quoted(struct wm_scan *scan, struct carry *carry, const char *text, size_t at, struct masks *masks)
 {
-	uint64_t before_quote = masks.quotes == 0 ? ~UINT64_C(0) : (masks.quotes & -masks.quotes) - 1;
-	uint64_t left = masks.separators & before_quote;
-	uint64_t line_feeds = masks.line_feeds & before_quote;
+	uint64_t inside = parity_up_to(masks->quotes) ^ carry->inside;
+	uint64_t opening = masks->quotes & inside, closing = masks->quotes & ~inside;
+	uint64_t separators = masks->separators & ~inside;
+	/* Where the block begins; inside quotes nothing opens there. */
+	bool may_open = at == 0 || text[at - 1] == scan->delimiter || text[at - 1] == '\n';
+	uint64_t behind = closing << 1 | carry->closed;
+	/* A quote behind a closing one makes both a doubled one. */
+	uint64_t stray = opening & ~(behind | separators << 1 | (uint64_t)may_open);
+
+	behind &= ~(separators | masks->quotes);
+	if (behind != 0)
+		stray |= find_text(text + at, behind);
+	uint64_t before = stray == 0 ? ~UINT64_C(0) : (stray & -stray) - 1;
+	scan->has_quotes = true;
+	scan->has_inner_line_feeds |= (masks->line_feeds & inside) != 0;
+	masks->separators = separators & before;
+	masks->line_feeds &= ~inside & before;
+	carry->inside = 0 - (inside >> (BLOCK - 1));
+	carry->closed = closing >> (BLOCK - 1);
+	return stray == 0;
+}
+
+/*
+ * Adds the block at offset at to the index, of which *separators are there.
+ * False if the batch ends in it. put is put_positions() or what does the same.
+ * Inlined, so that each way gets it in its own instruction set.
+ */
+__attribute__((always_inline)) static inline bool
+take_block(struct wm_scan *scan, size_t *separators, struct carry *carry, const char *text, size_t at,
+	struct masks masks, void (*put)(uint32_t *after, size_t at, uint64_t separators))
+{
+	bool goes_on = true;
 	size_t count = *separators;
 
+	if ((masks.quotes | carry->inside | carry->closed) != 0)
+		goes_on = mask_quoted(scan, carry, text, at, &masks);
 	/* Whether a block holds a line feed is hard to foretell: the first is written anyhow and then counted, or not. */
+	uint64_t line_feeds = masks.line_feeds;
 	do {
 		uint64_t up_to_it = line_feeds ^ (line_feeds - 1);
 
-		scan->rows[scan->rows_count + 1] = (uint32_t)count + (uint32_t)__builtin_popcountll(left & up_to_it);
+		scan->rows[scan->rows_count + 1] =
+			(uint32_t)count + (uint32_t)__builtin_popcountll(masks.separators & up_to_it);
 		scan->rows_count += line_feeds != 0;
 		line_feeds &= line_feeds - 1;
 	} while (line_feeds != 0);
-	*separators = count + (size_t)__builtin_popcountll(left);
-	put(&scan->after[count + 1], at, left);
-	return masks.quotes == 0;
+	*separators = count + (size_t)__builtin_popcountll(masks.separators);
+	put(&scan->after[count + 1], at, masks.separators);
+	return goes_on;
 }
 
 /* The last block of a text: what stands behind the text does not count. */
@@ -87,11 +146,13 @@ masks_cut(struct masks masks, size_t len)
 #define TAKE_BLOCKS(masks_of, put)                                                                                     \
 	do {                                                                                                           \
 		size_t separators = 0, at = 0;                                                                         \
+		struct carry carry = { 0 };                                                                            \
 		bool goes_on = true;                                                                                   \
 		for (; goes_on && text.len - at >= BLOCK; at += BLOCK)                                                 \
-			goes_on = take_block(scan, &separators, at, masks_of(text.data + at, scan->delimiter), put);   \
+			goes_on = take_block(scan, &separators, &carry, text.data, at,                                 \
+				masks_of(text.data + at, scan->delimiter), put);                                       \
 		if (goes_on && at < text.len)                                                                          \
-			take_block(scan, &separators, at,                                                              \
+			take_block(scan, &separators, &carry, text.data, at,                                           \
 				masks_cut(masks_of(text.data + at, scan->delimiter), text.len - at), put);             \
 	} while (0)
 
@@ -230,6 +291,8 @@ wm_scan_new(char delimiter, enum wm_scan_way way)
 
 	scan->rows_count = 0;
 	scan->bytes = 0;
+	scan->has_quotes = false;
+	scan->has_inner_line_feeds = false;
 	scan->way = way;
 	scan->delimiter = delimiter;
 	scan->rows[0] = 0;
@@ -249,6 +312,8 @@ wm_scan_batch(struct wm_scan *scan, struct wm_span text)
 	if (text.len > WM_SCAN_BYTES_MAX)
 		text.len = WM_SCAN_BYTES_MAX;
 	scan->rows_count = 0;
+	scan->has_quotes = false;
+	scan->has_inner_line_feeds = false;
 	switch (scan->way) {
 #if defined(__x86_64__)
 	case WM_SCAN_AVX512:

@@ -1,13 +1,19 @@
 /*
- * scan - where fields and records end, for text without quotes.
+ * scan - where fields and records end.
  *
  * A batch is an index over the whole records at the begin of a text: 64 bytes
  * at a time become bit masks of delimiters, line feeds and quotes, and the set
- * bits become positions. It ends before the record that holds the first quote
- * (csv.h reads that one), before a record that is not complete, and after
- * WM_SCAN_BYTES_MAX bytes, so that index and text stay in the cache.
+ * bits become positions. What stands between quotes is masked out: in a record
+ * without fault each quote opens or closes, so the number of quotes before a
+ * byte says whether it is inside.
  *
- * Knows nothing of CR: it belongs to the last field here.
+ * A batch ends before the record with the first quote that does not keep to
+ * that (inside an unquoted field, or with text behind it: cut.h reads that
+ * one), before a record that is not complete, and after WM_SCAN_BYTES_MAX
+ * bytes, so that index and text stay in the cache.
+ *
+ * Knows nothing of CR, which belongs to the last field here, but that one may
+ * stand between a closing quote and the line feed.
  */
 #ifndef WM_RECORD_SCAN_H
 #define WM_RECORD_SCAN_H
@@ -31,11 +37,14 @@ enum wm_scan_way { WM_SCAN_PLAIN, WM_SCAN_SSE2, WM_SCAN_AVX2, WM_SCAN_AVX512 };
  * rows[r] + 1 to rows[r + 1]; the last is its line feed, so their number is
  * that of its fields. Separator s (from 1) ends at offset after[s]; after[0] is
  * 0. So field f of record r is the bytes from after[rows[r] + f] up to, not
- * including, after[rows[r] + f + 1] - 1.
+ * including, after[rows[r] + f + 1] - 1, with its quotes if it has any
+ * (wm_cut_unquote).
  */
 struct wm_scan {
 	size_t rows_count;
-	size_t bytes; /* of these records */
+	size_t bytes;              /* of these records */
+	bool has_quotes;           /* else no field has any */
+	bool has_inner_line_feeds; /* else each record has one line feed */
 	enum wm_scan_way way;
 	char delimiter;
 	uint32_t rows[WM_SCAN_BYTES_MAX + 2];

@@ -1,7 +1,7 @@
 /*
  * fuzz_records - bytes as CSV and as NDJSON, held to three laws:
  *
- *   - the scan cuts records without quotes as libcsv does;
+ *   - scan and cutter cut well-formed records as libcsv does, and agree on where they end;
  *   - the reader gives the same in reads of any size;
  *   - a line of NDJSON is a record if and only if a plain validator says so.
  *
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/record/csv.h"
+#include "lib/record/cut.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/reader.h"
 #include "lib/record/scan.h"
@@ -42,26 +43,37 @@ with_slack(struct wm_span text, size_t slack)
 	return copy;
 }
 
+/* A field as the scan or the cutter left it, and what libcsv says of it. */
+static void
+hold_field(struct wm_span field, struct wm_span want, struct wm_buf *said)
+{
+	expect(wm_span_equal(wm_cut_unquote(field, said), want), "they say the same");
+}
+
 static void
 hold_scan_to_csv(struct wm_span text, char delimiter, enum wm_scan_way way)
 {
 	char *copy = with_slack(text, WM_SCAN_SLACK);
 	struct wm_scan *scan = wm_scan_new(delimiter, way);
 	struct wm_csv *csv = wm_csv_new();
+	struct wm_buf said;
 
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
 	wm_scan_batch(scan, wm_span(copy, text.len));
 	for (size_t row = 0; row < scan->rows_count; row++) {
 		const uint32_t *after = &scan->after[scan->rows[row]];
 		size_t count = scan->rows[row + 1] - scan->rows[row];
 		struct wm_span raw = { copy + after[0], after[count] - after[0] };
 		const struct wm_span *fields;
-		struct wm_csv_finder finder = { 0 };
+		struct wm_cut_finder finder = { 0 };
 		bool has_ended;
 
-		expect(wm_csv_find(&finder, delimiter, wm_span(raw.data, text.len - after[0]), &has_ended) == raw.len &&
-				has_ended,
+		expect(wm_cut_find(&finder, delimiter, wm_span(raw.data, text.len - after[0]), &has_ended) == raw.len &&
+				has_ended && finder.state != WM_CUT_MALFORMED,
 			"a record ends where the scan says");
-		struct wm_span content = wm_csv_content(raw);
+		expect(finder.lines_count == 1 || scan->has_inner_line_feeds, "line feeds inside are told of");
+		expect(memchr(raw.data, '"', raw.len) == NULL || scan->has_quotes, "quotes are told of");
+		struct wm_span content = wm_cut_content(raw);
 		if (content.len == 0)
 			continue;
 		expect(wm_csv_split(csv, delimiter, content, &fields) == count, "it has as many fields");
@@ -70,12 +82,44 @@ hold_scan_to_csv(struct wm_span text, char delimiter, enum wm_scan_way way)
 
 			if (i + 1 == count)
 				field.len = (size_t)(content.data + content.len - field.data);
-			expect(wm_span_equal(field, fields[i]), "they are the same");
+			hold_field(field, fields[i], &said);
 		}
 	}
+	wm_buf_release(&said);
 	wm_csv_free(csv);
 	wm_scan_free(scan);
 	free(copy);
+}
+
+static void
+hold_cut_to_csv(struct wm_span text, char delimiter)
+{
+	struct wm_csv *csv = wm_csv_new();
+	struct wm_cut cut = { 0 };
+	struct wm_buf said;
+
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
+	while (text.len > 0) {
+		struct wm_cut_finder finder = { 0 };
+		const struct wm_span *fields;
+		bool has_ended;
+		size_t len = wm_cut_find(&finder, delimiter, text, &has_ended);
+
+		expect(len > 0 && (has_ended || len == text.len), "a record goes to its line end, or to the last byte");
+		if (finder.state != WM_CUT_MALFORMED && finder.state != WM_CUT_QUOTED) {
+			struct wm_span content = wm_cut_content(wm_span(text.data, len));
+
+			wm_cut_record(&cut, delimiter, content);
+			expect(wm_csv_split(csv, delimiter, content, &fields) == cut.count,
+				"it is cut into as many fields");
+			for (size_t i = 0; i < cut.count; i++)
+				hold_field(cut.fields[i], fields[i], &said);
+		}
+		text = wm_span(text.data + len, text.len - len);
+	}
+	wm_buf_release(&said);
+	wm_cut_release(&cut);
+	wm_csv_free(csv);
 }
 
 static void
@@ -183,8 +227,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	if (options.format == WM_FORMAT_CSV)
 		options.delimiter = delimiters[data[0] >> 4 & 3];
+	char delimiter = options.delimiter == '\0' ? ',' : options.delimiter;
 	for (enum wm_scan_way way = WM_SCAN_PLAIN; way <= wm_scan_best_way(); way++)
-		hold_scan_to_csv(text, options.delimiter == '\0' ? ',' : options.delimiter, way);
+		hold_scan_to_csv(text, delimiter, way);
+	hold_cut_to_csv(text, delimiter);
 	hold_ndjson_to_model(text);
 	hold_reads_to_whole(options, text, 1 + data[1] % 64);
 	return 0;

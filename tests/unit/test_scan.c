@@ -18,35 +18,76 @@ with_slack(struct wm_span text)
 	return copy;
 }
 
-/* Byte by byte. False with a "#" line where the index says something else. */
+/*
+ * Byte by byte: where the record at offset at ends, with the separators of its
+ * fields in ends; 0 if it is not whole, or not for the scan.
+ */
+static size_t
+read_record(struct wm_span text, char delimiter, size_t at, uint32_t *ends, size_t *ends_count)
+{
+	for (; at < text.len; at++) {
+		if (text.data[at] == '"') {
+			/* To the quote that has no other behind it. */
+			for (at++; at < text.len; at++) {
+				if (text.data[at] != '"')
+					continue;
+				if (at + 1 == text.len || text.data[at + 1] != '"')
+					break;
+				at++;
+			}
+			at++;
+			if (at + 1 < text.len && text.data[at] == '\r' && text.data[at + 1] == '\n')
+				at++;
+			if (at >= text.len || (text.data[at] != delimiter && text.data[at] != '\n'))
+				return 0;
+		} else {
+			while (at < text.len && text.data[at] != delimiter && text.data[at] != '\n' &&
+				text.data[at] != '"')
+				at++;
+			if (at == text.len || text.data[at] == '"')
+				return 0;
+		}
+		ends[(*ends_count)++] = (uint32_t)at + 1;
+		if (text.data[at] == '\n')
+			return at + 1;
+	}
+	return 0;
+}
+
+/* False with a "#" line where the index says something else. */
 static bool
 agrees(const struct wm_scan *scan, struct wm_span text, char delimiter)
 {
-	size_t row = 0, separator = 0, rows_count = 0, bytes = 0;
-	size_t end = text.len < WM_SCAN_BYTES_MAX ? text.len : WM_SCAN_BYTES_MAX;
+	static uint32_t ends[WM_SCAN_BYTES_MAX];
+	size_t ends_count = 0, rows_count = 0, bytes = 0, next, line_feeds = 0;
 
-	for (size_t at = 0; at < end && text.data[at] != '"'; at++) {
-		if (text.data[at] == '\n') {
-			rows_count++;
-			bytes = at + 1;
+	if (text.len > WM_SCAN_BYTES_MAX)
+		text.len = WM_SCAN_BYTES_MAX;
+	while ((next = read_record(text, delimiter, bytes, ends, &ends_count)) != 0) {
+		rows_count++;
+		bytes = next;
+		if (rows_count <= scan->rows_count && scan->rows[rows_count] != ends_count) {
+			printf("# row %zu: last separator %u, want %zu\n", rows_count, scan->rows[rows_count],
+				ends_count);
+			return false;
 		}
 	}
 	if (scan->rows_count != rows_count || scan->bytes != bytes || scan->rows[0] != 0 || scan->after[0] != 0) {
 		printf("# %zu rows in %zu bytes, want %zu in %zu\n", scan->rows_count, scan->bytes, rows_count, bytes);
 		return false;
 	}
-	for (size_t at = 0; at < bytes; at++) {
-		if (text.data[at] != delimiter && text.data[at] != '\n')
-			continue;
-		separator++;
-		if (scan->after[separator] != at + 1) {
-			printf("# separator %zu at %zu: ends at %u\n", separator, at, scan->after[separator]);
+	for (size_t i = 0; i < scan->rows[rows_count]; i++) {
+		if (scan->after[i + 1] != ends[i]) {
+			printf("# separator %zu: ends at %u, want %u\n", i + 1, scan->after[i + 1], ends[i]);
 			return false;
 		}
-		if (text.data[at] == '\n' && scan->rows[++row] != separator) {
-			printf("# row %zu: last separator %u, want %zu\n", row, scan->rows[row], separator);
-			return false;
-		}
+	}
+	for (size_t i = 0; i < bytes; i++)
+		line_feeds += text.data[i] == '\n';
+	if ((bytes > 0 && memchr(text.data, '"', bytes) != NULL && !scan->has_quotes) ||
+		(line_feeds != rows_count && !scan->has_inner_line_feeds)) {
+		printf("# there are quotes, or line feeds inside them\n");
+		return false;
 	}
 	return true;
 }
@@ -65,6 +106,7 @@ check(struct wm_scan *scan, struct wm_span text)
 	return is_well;
 }
 
+/* From nearly no separators to nothing else; in every third text one quote, in another many. */
 static bool
 check_random(struct wm_scan *scan)
 {
@@ -72,20 +114,55 @@ check_random(struct wm_scan *scan)
 	bool is_well = true;
 	char text[400];
 
-	for (int i = 0; i < 20000 && is_well; i++) {
-		/* From nearly no separators to nothing else; a quote in every third text. */
+	for (int i = 0; i < 30000 && is_well; i++) {
 		size_t len = tap_random(&random) % sizeof(text), density = 1 + tap_random(&random) % 40;
 
 		for (size_t k = 0; k < len; k++) {
 			uint64_t letter = tap_random(&random) % density;
 
-			text[k] = letter == 0 ? '\n' : letter <= 3 ? ',' : "ab;\r"[letter % 4];
+			text[k] = letter == 0               ? '\n'
+				: letter <= 3               ? ','
+				: letter == 4 && i % 3 == 1 ? '"'
+							    : "ab;\r"[letter % 4];
 		}
 		if (len > 0 && i % 3 == 0)
 			text[tap_random(&random) % len] = '"';
 		is_well = check(scan, wm_span(text, len));
 	}
 	return is_well;
+}
+
+/* Records whose quotes are mostly in place, at all offsets of a block. */
+static bool
+check_quoted(struct wm_scan *scan)
+{
+	static const char *const fields[] = { "", "a", "\"\"", "\"b\"", "\"\"\"\"", "\",\"", "\"\n\"", "\"\r\n\"\"x\"",
+		"abcdefghijklmnopqrstuvwxyz",
+		"\"a,b \"\"c\"\", and so on to a field that is longer than a block, so that one is wholly inside\"" };
+	static const char *const wrong[] = { "a\"b", "\"a\"b", " \"a\"", "\"a\" ", "\"a\"\r", "a\"\"" };
+	static char text[2000];
+	uint64_t random = 9;
+	size_t rows_count = 0;
+	bool is_well = true;
+
+	for (int i = 0; i < 30000 && is_well; i++) {
+		size_t len = 0;
+
+		for (size_t k = tap_random(&random) % 12 + 1; k > 0; k--) {
+			const char *field = tap_random(&random) % 40 == 0 ? wrong[tap_random(&random) % 6]
+									  : fields[tap_random(&random) % 10];
+			uint64_t end = tap_random(&random) % 6;
+
+			memcpy(text + len, field, strlen(field));
+			len += strlen(field);
+			if (end == 0)
+				text[len++] = '\r';
+			text[len++] = end < 2 ? '\n' : ',';
+		}
+		is_well = check(scan, wm_span(text, len));
+		rows_count += scan->rows_count;
+	}
+	return is_well && rows_count > 30000;
 }
 
 /* Borders of blocks and of the batch. */
@@ -121,17 +198,20 @@ main(void)
 {
 	static const char *const names[] = { "plain", "SSE2", "AVX2", "AVX-512" };
 	struct wm_scan *scan = wm_scan_new(',', wm_scan_best_way());
-	char *copy = with_slack(wm_span_of("1,ab\n22,c\r\n\n3,\"d\n"));
+	char *copy = with_slack(wm_span_of("1,ab\n22,c\r\n\n\"3,\"\"\",\"d\n\"\n4,5\"\n"));
 
-	wm_scan_batch(scan, wm_span(copy, 17));
-	tap_int((int64_t)scan->rows_count, 3, "the record with a quote is left");
-	tap_int((int64_t)scan->bytes, 12, "and does not count");
+	wm_scan_batch(scan, wm_span(copy, 29));
+	tap_int((int64_t)scan->rows_count, 4, "the record with a quote out of place is left");
+	tap_int((int64_t)scan->bytes, 24, "and does not count");
+	tap_int(scan->rows[4] - scan->rows[3], 2, "one with quotes in place is there");
+	tap_ok(scan->has_quotes && scan->has_inner_line_feeds, "and is told of");
 	tap_int(scan->rows[1], 2, "two fields in the first record");
 	tap_int(scan->after[1], 2, "its second begins at 2");
 	tap_int(scan->after[2] - 1, 4, "and ends at 4");
 	tap_int(scan->rows[3] - scan->rows[2], 1, "an empty line has one");
 	wm_scan_batch(scan, wm_span(copy, 4));
-	tap_ok(scan->rows_count == 0 && scan->bytes == 0, "half a record is none");
+	tap_ok(scan->rows_count == 0 && scan->bytes == 0 && !scan->has_quotes && !scan->has_inner_line_feeds,
+		"half a record is none");
 	wm_scan_free(scan);
 	scan = wm_scan_new('\t', wm_scan_best_way());
 	wm_scan_batch(scan, wm_span(copy, 17));
@@ -141,6 +221,7 @@ main(void)
 	for (enum wm_scan_way way = WM_SCAN_PLAIN; way <= wm_scan_best_way(); way++) {
 		scan = wm_scan_new(',', way);
 		tap_ok(check_random(scan), "%s: random texts as byte by byte", names[way]);
+		tap_ok(check_quoted(scan), "%s: quotes in and out of place", names[way]);
 		tap_ok(check_borders(scan), "%s: borders of blocks and of the batch", names[way]);
 		wm_scan_free(scan);
 	}

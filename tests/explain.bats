@@ -1,0 +1,300 @@
+#!/usr/bin/env bats
+# --explain against what then happens: the row times that it names close the
+# window that it names, and the rows that it calls late are.
+
+bats_require_minimum_version 1.5.0
+
+load /usr/lib/bats/bats-support/load
+load /usr/lib/bats/bats-assert/load
+
+setup() {
+	build=$(cd "$BATS_TEST_DIRNAME/.." && cd "${WM_BIN:-build/release}" && pwd)
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# Text of the explanation as one line.
+explain() {
+	run -0 --separate-stderr "$build/wm-window" -t time "$@" --explain </dev/null
+	assert_equal "$stderr" ''
+	refute_line --regexp '.{100}' # 80 columns, and some bytes more for dashes
+	text=$(tr -s '\n ' ' ' <<<"$output")
+}
+
+# A time of the explanation in microseconds, as if the zone were UTC; and back.
+us_of() {
+	local time=$1
+	[[ $time == *T* ]] || time=2025-01-01T$time
+	TZ=UTC date -d "$time" +%s%6N
+}
+time_of() {
+	TZ=UTC date -d "@${1:0:-6}.${1: -6}" +%Y-%m-%dT%H:%M:%S.%6N
+}
+
+# Takes apart what the explanation says of its first window, into microseconds.
+claim() {
+	local when='[^ ]+' last
+	local pattern="($when)–($when) is (written once,|forgotten) (when|at the end of the batch in which) a row of"
+	pattern+=" ($when) or later comes; (after that|from the next batch on) rows before ($when) are late"
+	pattern+="(, and rows from there to before ($when) partly late)?"
+	[[ $text =~ $pattern ]] || fail "no claim in: $text"
+	last=${BASH_REMATCH[9]:-}
+	start=$(us_of "${BASH_REMATCH[1]}")
+	end=$(us_of "${BASH_REMATCH[2]}")
+	closing=$(us_of "${BASH_REMATCH[5]}")
+	late=$(us_of "${BASH_REMATCH[7]}")
+	partly=$([[ -z $last ]] || us_of "$last")
+	[[ $text =~ 'A row of '([^ ]+)' counts in' ]]
+	example=$(us_of "${BASH_REMATCH[1]}")
+}
+
+# window BATCH... -- ARGUMENT...: runs over batches, each a list of times in
+# microseconds; batches differ in column b, and with a --trigger of file in the
+# file. Leaves results in $output, late rows in late.csv, the ledger in report.
+window() {
+	local files=() time number=0
+	rm -f rows*.csv
+	while [[ $1 != -- ]]; do
+		number=$((number + 1))
+		local file=rows$number.csv
+		[[ " $* " == *' --trigger file '* ]] || file=rows.csv
+		[ -f "$file" ] || { echo time,b >"$file" && files+=("$file"); }
+		for time in $1; do
+			printf '%s,%s\n' "$(time_of "$time")" "$number" >>"$file"
+		done
+		shift
+	done
+	shift
+	run -0 --separate-stderr "$build/wm-window" -q -t time --eof hold --overwrite --late late.csv --report report \
+		"$@" "${files[@]}"
+}
+
+# The results as "START END COUNT", in microseconds.
+results() {
+	local from to count
+	while IFS=, read -r from to count; do
+		echo "$(us_of "${from:0:19}") $(us_of "${to:0:19}") $count"
+	done < <(tail -n +2 <<<"$output")
+}
+
+assert_written() {
+	local rows
+	rows=$(results)
+	grep -qxF "$start $end 1" <<<"$rows" || fail "no '$start $end 1' in: $rows"
+}
+
+refute_written() {
+	local rows
+	rows=$(results)
+	! grep -qF "$start $end" <<<"$rows" || fail "a '$start $end' in: $rows"
+}
+
+late_rows() {
+	tail -n +2 late.csv | wc -l
+}
+
+partly_late_rows() {
+	grep -o '"rows_partly_late":[0-9]*' report | tail -1 | cut -d: -f2
+}
+
+# holds ARGUMENT...: what is said of each row, for the trigger "each".
+holds() {
+	explain "$@"
+	claim
+	window "$example $((closing - 1))" -- "$@"
+	refute_written
+	window "$example $closing" -- "$@"
+	assert_written
+	holds_late "$example $closing" '' "$@"
+}
+
+# holds_batch ARGUMENT...: the same where rows come in batches of two.
+holds_batch() {
+	explain "$@"
+	claim
+	window "$example $((closing - 1))" "$example $example" -- "$@"
+	refute_written
+	window "$example $closing" "$closing $closing" -- "$@"
+	assert_written
+	# the batch of the closing row is judged by the watermark from before it
+	window "$closing $((late - 1))" "$closing $closing" -- "$@"
+	assert_equal "$(late_rows)" 0
+	holds_late "$example $closing" "$closing" "$@"
+}
+
+# holds_late BEFORE SECOND ARGUMENT...: rows behind BEFORE, with SECOND in their
+# batch, at the times where being late begins and ends.
+holds_late() {
+	local before=$1 second=$2
+	shift 2
+	window "$before" "$((late - 1)) $second" -- "$@"
+	assert_equal "$(late_rows)" 1
+	window "$before" "$late $second" -- "$@"
+	assert_equal "$(late_rows)" 0
+	if [[ -n $partly ]]; then
+		assert_equal "$(partly_late_rows)" 1
+		window "$before" "$((partly - 1)) $second" -- "$@"
+		assert_equal "$(partly_late_rows)" 1
+		window "$before" "$partly $second" -- "$@"
+	fi
+	assert_equal "$(partly_late_rows)" 0
+}
+
+@test "the worked example" {
+	explain --tumbling 5m -w 2m
+	[[ $text == *'A row of 10:07 makes it 10:05.'* ]]
+	[[ $text == *'10:00–10:05 is written once, when a row of 10:07 or later comes; after that rows before 10:05 are late.'* ]]
+	holds --tumbling 5m -w 2m
+}
+
+@test "windows without a delay, off the grid, and of odd sizes" {
+	holds --tumbling 5m -w 0s
+	holds --tumbling 5m --offset -2m -w 90s
+	holds --tumbling 7s -w 2m
+	holds --tumbling 1h -w 1d
+}
+
+@test "sliding windows: late and partly late" {
+	holds --sliding 10m,5m -w 2m
+	holds --sliding 1h,7m -w 10m
+	holds --sliding 10m,3m -w 0s --offset 1m
+}
+
+@test "windows of the calendar" {
+	holds --tumbling 1d -w 6h --tz Europe/Berlin
+	holds --tumbling 1w -w 2d --tz America/New_York
+	holds --tumbling 3mo -w 0s --tz Asia/Kolkata
+	holds --tumbling 1y -w 1h
+	explain --tumbling 1d -w 6h --tz Europe/Berlin
+	[[ $text == *'2025-01-01T00:00–2025-01-02T00:00 is written once, when a row of 2025-01-02T06:00 or later comes'* ]]
+}
+
+@test "the watermark has whole milliseconds" {
+	explain --tumbling 5m -w 1500us
+	[[ $text == *'A row of 10:05:00.001500 makes it 10:05.'* ]]
+	holds --tumbling 5m -w 1500us
+	explain --tumbling 5m --offset 500us -w 2m
+	[[ $text == *'A row of 10:07:00.001 makes it 10:05:00.001.'*'10:00:00.000500–10:05:00.000500 is written'* ]]
+}
+
+@test "compat spark" {
+	explain --tumbling 5m -w 1500us --compat spark
+	[[ $text == *'A row of 10:05:00.001 makes it 10:05. It is cut to whole milliseconds.'* ]]
+	holds --tumbling 5m -w 1500us --compat spark
+	holds --tumbling 1w -w 2m --compat spark
+}
+
+@test "update mode forgets when it says" {
+	explain --tumbling 5m -w 2m --mode update
+	claim
+	window "$example $closing" -- --tumbling 5m -w 2m --mode update
+	assert_written
+	holds_late "$example $closing" '' --tumbling 5m -w 2m --mode update
+}
+
+@test "batches: of files, of a column, of rows, of event time" {
+	holds_batch --tumbling 5m -w 2m --trigger file
+	holds_batch --tumbling 5m -w 2m --trigger column:b
+	holds_batch --sliding 10m,5m -w 2m --trigger file
+	holds_batch --tumbling 1d -w 6h --tz Europe/Berlin --trigger column:b
+	holds_batch --tumbling 5m -w 2m --trigger 2rows
+}
+
+@test "a batch of event time ends with the row that is named" {
+	explain --tumbling 5m -w 2m --trigger event:3m
+	claim
+	[[ $text =~ 'after a row of 10:02 with the first row of '([^ ]+)' or later' ]]
+	local ends
+	ends=$(us_of "${BASH_REMATCH[1]}")
+	# the row before it ends no batch: with no delay it would close the window of a millisecond
+	window "$example $((ends - 1))" -- --tumbling 1ms -w 0s --trigger event:3m
+	assert_equal "$(results)" ''
+	window "$example $ends" -- --tumbling 1ms -w 0s --trigger event:3m
+	refute [ -z "$(results)" ]
+	holds_late "$example $closing" '' --tumbling 5m -w 2m --trigger event:3m
+}
+
+@test "one batch of all input" {
+	explain --tumbling 5m -w 2m --trigger eof
+	[[ $text =~ '10:00–10:05 is written when the batch has ended if a row of '([^ ]+)' or later was in it. No row is late' ]]
+	closing=$(us_of "${BASH_REMATCH[1]}")
+	example=$(us_of 10:02) start=$(us_of 10:00) end=$(us_of 10:05)
+	window "$example $((closing - 1))" -- --tumbling 5m -w 2m --trigger eof
+	refute_written
+	window "$closing $example" -- --tumbling 5m -w 2m --trigger eof
+	assert_written
+	assert_equal "$(late_rows)" 0
+}
+
+@test "without a watermark, and in complete mode, nothing is late" {
+	example=$(us_of 10:02) start=$(us_of 10:00) end=$(us_of 10:05)
+	explain --tumbling 5m
+	[[ $text == *'None, as there is no -w: no row is late.'*'All windows are written at the end of the input.'* ]]
+	window "$(us_of 23:00) $example" -- --tumbling 5m
+	refute_written
+	assert_equal "$(late_rows)" 0
+	run -0 "$build/wm-window" -q -t time --tumbling 5m rows.csv
+	assert_written
+	explain --tumbling 5m --mode complete -w 0s
+	[[ $text == *'At the end of the input all windows are written, changed or not. No row is late'* ]]
+	window "$(us_of 23:00) $example" -- --tumbling 5m --mode complete -w 0s
+	assert_written
+	assert_equal "$(late_rows)" 0
+}
+
+@test "several files: each has a watermark of its own with --merge" {
+	explain --tumbling 5m -w 2m --merge a b
+	[[ $text == *'10:00–10:05 is written once, when each file has ended or shown a row of 10:07 or later; after that'* ]]
+	printf 'time\n2025-01-01T10:02:00Z\n2025-01-01T10:06:59Z\n' >a
+	printf 'time\n2025-01-01T10:07:00Z\n2025-01-01T10:07:00Z\n' >b
+	run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m --merge --late late.csv a b
+	assert_line '2025-01-01T10:00:00Z,2025-01-01T10:05:00Z,1'
+	assert_equal "$(late_rows)" 0
+}
+
+@test "what is said of inputs, keys, side files and guards" {
+	explain --tumbling 5m -w 2m -g host,b -a count,avg:ms --late l.csv --rejects r.ndjson --max-jump 1h a b c d
+	[[ $text == 'Input a, b and 2 more, one after the other, as named'* ]]
+	[[ $text == *'For each window and each value of host,b: count,avg:ms, to standard output.'* ]]
+	[[ $text == *'Late rows Go to l.csv as they came.'*'go to r.ndjson.'* ]]
+	[[ $text == *'A row more than 1h ahead of the highest event time counts in its windows'* ]]
+	explain --tumbling 5m --max-ahead 1h --ingest now --out x.csv --strict -
+	[[ $text == 'Input Standard input.'* || $text == 'Input standard input.'* ]]
+	[[ $text == *', to x.csv.'*'A row more than 1h ahead of the clock, is rejected.'* ]]
+	explain --tumbling 5m --order time a b
+	[[ $text == *'a and b, one after the other, in the order of their first event times.'* ]]
+	explain --tumbling 5m -w 0s --files0-from list --merge
+	[[ $text == 'Input The files that list names, side by side'* ]]
+	explain --tumbling 5m -w 0s --fail-late 1/1000
+	[[ $text == *'The status is 5 if more than 1/1000 of the rows were late.'* ]]
+}
+
+@test "nothing is read or written" {
+	mkdir empty
+	cd empty
+	explain --tumbling 5m -w 2m --late l.csv --rejects r --report p --metrics m.prom --out o missing.csv
+	assert_equal "$(ls)" ''
+	# standard input that never ends
+	mkfifo never
+	exec 9<>never
+	run -0 timeout 5 "$build/wm-window" --tumbling 5m -t time --explain <&9
+	exec 9>&-
+}
+
+@test "names from the command line cannot steer a terminal" {
+	run -0 --separate-stderr "$build/wm-window" -t $'a\e[31m' --tumbling 5m --explain $'b\a'
+	refute_output --regexp $'[\e\a]'
+	assert_output --partial 'a\x1B[31m'
+}
+
+@test "windows at the ends of the calendar" {
+	explain --tumbling 9000y -w 9000d
+	[[ $text == *'is written at the end of the input: no time of the years 1 to 9999 completes it.'* ]]
+	explain --sliding 10000d,1us -w 0s
+	explain --tumbling 1us -w 3650000d --mode update
+}
+
+@test "an explanation that cannot be written is status 3" {
+	run --separate-stderr bash -c '"$0" -t time --tumbling 5m --explain >/dev/full' "$build/wm-window"
+	assert_equal "$status" 3
+	assert_equal "$stderr" 'wm-window: standard output: No space left on device'
+}
