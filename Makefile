@@ -31,7 +31,7 @@ LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
 	record/csv record/cut record/header record/reader record/record record/scan record/writer \
-	event/combine event/guard event/trigger event/watermark event/window \
+	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg \
 	state/ordered state/table \
 	op/windowing
@@ -41,7 +41,7 @@ UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
 	csv cut header ndjson reader record scan writer \
-	combine guard trigger watermark window \
+	combine guard pane trigger watermark window \
 	agg \
 	ordered table \
 	windowing

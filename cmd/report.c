@@ -513,6 +513,16 @@ add_fail_late(struct wm_buf *out, const struct report_context *context)
 		wm_buf_addf(out, ", more than --fail-late %s allows", context->fail_late_text);
 }
 
+/* What became of partly late rows. */
+static void
+add_missed(struct wm_buf *out, const struct report *report)
+{
+	bool is_one = report->rows_partly_late == 1;
+
+	wm_buf_addf(out, ": %s missed %" PRIu64 " window%s and count%s in the others", is_one ? "it" : "they",
+		report->windows_missed_partly, report->windows_missed_partly == 1 ? "" : "s", is_one ? "s" : "");
+}
+
 static void
 add_late(struct wm_buf *out, const struct report *report, const struct report_context *context)
 {
@@ -522,8 +532,8 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 		wm_buf_add_text(out, " partly late (");
 		add_share(out, report->rows_partly_late, report->rows_in);
 		add_fail_late(out, context);
-		wm_buf_addf(out, "): they missed %" PRIu64 " windows and count in the others",
-			report->windows_missed_partly);
+		wm_buf_add_byte(out, ')');
+		add_missed(out, report);
 		return;
 	}
 	add_rows_were(out, report->rows_late, report->rows_in);
@@ -534,10 +544,11 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 		wm_buf_addf(out, "): in %s", context->late_path);
 	else
 		wm_buf_add_text(out, "): --late FILE keeps such rows");
-	if (report->rows_partly_late != 0)
-		wm_buf_addf(out,
-			"; %" PRIu64 " more were partly late: they missed %" PRIu64 " windows and count in the others",
-			report->rows_partly_late, report->windows_missed_partly);
+	if (report->rows_partly_late != 0) {
+		wm_buf_addf(out, "; %" PRIu64 " more %s partly late", report->rows_partly_late,
+			report->rows_partly_late == 1 ? "was" : "were");
+		add_missed(out, report);
+	}
 }
 
 static void

@@ -906,6 +906,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			s->phase = PHASE_READ;
 			row->watermark_us = s->watermark_us;
 			row->event_time_us = s->event_time_us;
+			row->highest_time_us = s->combine.sources[s->source].own.highest_time_us;
 			row->readings = s->readings;
 			return STREAM_RECORD;
 		case PHASE_FLUSH:

@@ -65,6 +65,7 @@ struct stream_row {
 	int64_t watermark_us; /* in force; WM_TIME_END: write everything */
 	/* of STREAM_RECORD */
 	int64_t event_time_us;
+	int64_t highest_time_us;           /* of its source, so far */
 	const struct wm_reading *readings; /* in the order in which they were asked for */
 };
 

@@ -314,8 +314,14 @@ main(int argc, char **argv)
 		}
 		for (size_t i = 0; i < results.keys_count; i++)
 			keys[i] = row.readings[i].value;
-		if (wm_windowing_add(windowing, row.watermark_us, keys, row.readings + results.keys_count,
-			    row.event_time_us, &missed) == WM_WINDOW_LATE)
+		const struct wm_window_record record = {
+			.event_time_us = row.event_time_us,
+			.watermark_us = row.watermark_us,
+			.highest_time_us = row.highest_time_us,
+			.keys = keys,
+			.readings = row.readings + results.keys_count,
+		};
+		if (wm_windowing_add(windowing, &record, &missed) == WM_WINDOW_LATE)
 			stream_late(s, missed);
 		else
 			stream_used(s, missed);

@@ -86,7 +86,10 @@ tools() {
 	refuses 'no option --sum: write -a LIST (--aggregate), such as -a count,max:mag' --sum bytes
 	refuses 'no option --format: write -i F for the input, -o F for the output, --time-format F for times' \
 		--format csv
-	refuses 'no option --output: results go to standard output: write > FILE; their format is -o F' --output x
+	refuses 'no option --output: write > FILE or --out FILE; the format is -o F' --output x
+	refuses 'no option --batch-size: write --trigger 1000rows, event:10s or wall:10s' --batch-size 1000
+	refuses 'no option --dry-run: write --explain' --dry-run
+	refuses 'no option --files-from: write --files0-from FILE; its names end in NUL bytes' --files-from list
 	refuses 'no option --timezone: write --tz ZONE' --timezone UTC
 	refuses 'no option --date-format: write --time-format F' --date-format %Y
 	refuses 'no option --timestamp: write -t COLUMN (--time)' --timestamp ts
@@ -158,6 +161,7 @@ tools() {
 	refuses "-g: *" -g a,,b
 	refuses "--group-by: 'a' is named twice: name it once" --group-by a,b,a
 	refuses "--columns: 'a' is named twice: name it once" --columns a,a
+	refuses "--columns: '@' names no file: write @FILE" --columns @
 	refuses '--columns and --no-header: both say what the columns are called: give one of them' \
 		--columns a,b --no-header
 }
@@ -179,14 +183,149 @@ tools() {
 	done
 }
 
-@test "trigger, compat, zone" {
-	refuses "--trigger: no 'eahc': each, file, eof or column:C: did you mean each?" --trigger eahc
-	refuses "--trigger: no '1000rows': each, file, eof or column:C" --trigger 1000rows
-	refuses "--trigger: *" --trigger column:
+@test "the trigger" {
+	local choices='each, 1000rows, event:10s, wall:10s, column:C, file or eof'
+	refuses "--trigger: no 'eahc': $choices: did you mean each?" --trigger eahc
+	refuses "--trigger: no '': $choices" --trigger ''
+	refuses "--trigger: no '10row': $choices" --trigger 10row
+	refuses "--trigger: '1000': 1000 what? write 1000rows, event:1000s or wall:1000s" --trigger 1000
+	refuses "--trigger: '10s': write event:10s (of event time) or wall:10s (of the clock)" --trigger 10s
+	refuses "--trigger: '0rows': write 1rows or more" --trigger 0rows
+	refuses "--trigger: '9223372036854775808rows': the number is too large" --trigger 9223372036854775808rows
+	refuses "--trigger: '' is no duration: *" --trigger event:
+	refuses "--trigger: '10': ten what? *" --trigger wall:10
+	refuses "--trigger: '0s': must be longer than zero" --trigger wall:0s
+	refuses "--trigger: '-5s' is negative: *" --trigger event:-5s
+	refuses "--trigger: empty column name: name a column" --trigger column:
+	local trigger
+	for trigger in each 1rows 9223372036854775807rows event:1us wall:1h column:n file eof; do
+		accepts --trigger "$trigger"
+		assert_output "$two_windows"
+	done
+}
+
+@test "compat and zone" {
 	refuses "--compat: no 'flink': spark" --compat flink
-	refuses "--tz: *" --tz Europe/Berlim
+	refuses "--tz: unknown time zone 'Europe/Berlim': did you mean 'Europe/Berlin'?" --tz Europe/Berlim
 	accepts --tz +02:00
 	assert_line --index 1 '2024-01-01T02:00:00+02:00,2024-01-01T02:10:00+02:00,1'
+}
+
+@test "times of two columns, of a year and of an hour" {
+	refuses "-t: 'a+b+c' is more than two columns: write date+time (a '+' in a name is written \\+)" -t a+b+c
+	refuses '-t: empty column name: name a column' -t a+
+	run -0 "$wm" -t day+time --tumbling 1h <<<$'day,time\n2024-01-01,00:30:00'
+	assert_line --index 1 '2024-01-01T00:00:00Z,2024-01-01T01:00:00Z,1'
+	run -0 "$wm" -t 'day\+time' --tumbling 1h <<<$'day+time\n2024-01-01T00:30:00'
+	assert_line --index 1 '2024-01-01T00:00:00Z,2024-01-01T01:00:00Z,1'
+
+	refuses "--time-reference: it has a use only with a --time-format without a year, such as '%b %d %H:%M:%S'" \
+		--time-reference 2024-01-01
+	refuses "--time-reference: '01/02/2024': month first or day first? *" --time-reference 01/02/2024 \
+		--time-format '%b %d %H:%M:%S'
+	run -0 "$wm" -t t --tumbling 1h --time-format '%b %d %H:%M:%S' --time-reference 2024-01-01 \
+		<<<$'t\nDec 31 23:59:59'
+	assert_line --index 1 '2023-12-31T23:00:00Z,2024-01-01T00:00:00Z,1'
+
+	refuses "--repeated-hour: no 'first': earlier or later" --repeated-hour first
+	local hour
+	for hour in earlier,2024-10-27T02:00:00+02:00 later,2024-10-27T02:00:00+01:00; do
+		run -0 "$wm" -q -t t --tumbling 1h --tz Europe/Berlin --repeated-hour "${hour%,*}" \
+			<<<$'t\n2024-10-27T02:30:00'
+		assert_line --index 1 --partial "${hour#*,},"
+	done
+}
+
+@test "guards" {
+	refuses '--max-jump: there is no watermark that could jump: give a delay with -w' --max-jump 1h
+	refuses "--max-jump: '0s': must be longer than zero" --max-jump 0s -w 1s
+	refuses '--max-ahead: ahead of what? name the column of arrival times with --ingest COLUMN, or write --ingest now' \
+		--max-ahead 1h
+	refuses '--ingest: nothing asks for the arrival time: give --max-ahead D' --ingest now
+	refuses '--ingest: empty column name: name a column' --ingest ''
+	accepts --max-ahead 0s --ingest time
+	assert_output "$two_windows"
+}
+
+@test "several inputs" {
+	refuses "--order: no 'last': given or time" --order last
+	refuses '--merge and --order time: side by side, or one after the other: give one of them' --merge --order time
+	refuses '--merge and --trigger file: files read side by side do not end one after the other: give one of them' \
+		--merge --trigger file
+	refuses '--order time: the first event time of standard input is not known beforehand: name files' --order time
+	refuses '--order time: the first event time of standard input is not known beforehand: name files' \
+		--order time a.csv -
+}
+
+@test "inputs from a list" {
+	local dir=$BATS_TEST_TMPDIR/list
+	mkdir "$dir"
+	printf 'time\n2024-01-01T00:01:00Z\n' >"$dir/a b"
+	printf 'time\n2024-01-01T00:11:00Z\n' >"$dir/"$'c\nd'
+	printf '%s\0' "$dir/a b" "$dir/"$'c\nd' >"$dir/names"
+	run -0 "$wm" -t time --tumbling 10m --files0-from "$dir/names"
+	assert_output "$two_windows"
+	# the last name needs no NUL, and the list may come from a pipe
+	run -0 bash -c 'printf "%s\0%s" "$1" "$2" | "$0" -t time --tumbling 10m --files0-from -' "$wm" "$dir/a b" \
+		"$dir/"$'c\nd'
+	assert_output "$two_windows"
+
+	refuses "--files0-from: '/dev/null' names no file" --files0-from /dev/null
+	refuses "--files0-from: '' is no file name" --files0-from ''
+	refuses "--files0-from: 'x.csv' is an input too: name inputs in one place" --files0-from "$dir/names" x.csv
+	printf 'a\0\0b\0' >"$dir/empty"
+	refuses "--files0-from: '$dir/empty': name 2 of 3 is empty" --files0-from "$dir/empty"
+	printf 'a\nb\n' >"$dir/lines"
+	refuses "--files0-from: '$dir/lines' has lines: each name ends in a NUL byte: write find -print0, or tr '\\n' '\\0'" \
+		--files0-from "$dir/lines"
+	printf 'a\0-\0' >"$dir/dash"
+	refuses '--order time: the first event time of standard input is not known beforehand: name files' \
+		--order time --files0-from "$dir/dash"
+	run --separate-stderr bash -c 'printf "a\0-\0" | "$0" -t time --tumbling 10m --files0-from -' "$wm"
+	assert_equal "$status" 2
+	assert_equal "$stderr" "wm-window: --files0-from: name 2 of 2 is '-', but standard input holds the names"
+	run --separate-stderr "$wm" --files0-from "$dir/missing"
+	assert_equal "$status" 3
+	assert_equal "$stderr" "wm-window: $dir/missing: No such file or directory"
+	run --separate-stderr "$wm" --files0-from "$dir"
+	assert_equal "$status" 3
+	assert_equal "$stderr" "wm-window: $dir: Is a directory"
+}
+
+@test "the form of results" {
+	local format
+	for format in '' x %d %s %.3 %.3lf %%.3f %.100f %100f %.3f%.3f '%.3f ' ' %.3f' '%*f' %n "%'f"; do
+		refuses "--ofmt: '$format' is no format of one number: write %.3f, %8.2f or %.6g" --ofmt "$format"
+	done
+	for format in %f %.3f %8.2f %-+08.2e %99.99G '% E' %#g; do
+		accepts --ofmt "$format"
+	done
+	refuses "--output-time: no 'unix': iso, s, ms, us or ns" --output-time unix
+	refuses "-o: no 'tabel': same, csv, tsv, ndjson or table: did you mean table?" -o tabel
+	refuses '--no-output-header: NDJSON has no header: leave it out' --no-output-header -o ndjson
+	accepts --output-time s --no-output-header
+	assert_output $'1704067200,1704067800,1\n1704067800,1704068400,1'
+}
+
+@test "a share of late rows" {
+	local share
+	refuses "--fail-late: '0.001': of what? write 1/1000 or 0.1%" --fail-late 0.001
+	refuses "--fail-late: '1': of what? write 1/1000 or 0.1%" --fail-late 1
+	for share in '' x % / 1/ /2 1/0 1/2/3 0.1%% 1.% .5% -1% 0.12345678901% 1/9223372036854775808 '1 %'; do
+		refuses "--fail-late: '$share' is no share: write 1/1000 or 0.1%" --fail-late "$share"
+	done
+	for share in 2/1 101% 100.1%; do
+		refuses "--fail-late: '$share' is more than all rows" --fail-late "$share"
+	done
+	# one of four rows is late: a quarter is not more than a quarter
+	printf 't\n100\n1\n101\n102\n' >"$BATS_TEST_TMPDIR/late"
+	for share in 0/1 0% 24/100 24.9999999% 1/5; do
+		run "$wm" -q -t t -w 0s --tumbling 10s --fail-late "$share" "$BATS_TEST_TMPDIR/late"
+		assert_equal "$status" 5
+	done
+	for share in 1/4 25% 25.0% 250/1000 100% 1/1; do
+		run -0 "$wm" -q -t t -w 0s --tumbling 10s --fail-late "$share" "$BATS_TEST_TMPDIR/late"
+	done
 }
 
 @test "side files" {
@@ -197,6 +336,13 @@ tools() {
 	refuses "--late: '' is no file name" --late ''
 	refuses "--late and --rejects: both name 'x': give each a file of its own" --rejects x --late x
 	refuses "--rejects and --report: both name 'x': give each a file of its own" --rejects x --report x
+	refuses "--late and --out: both name 'x': give each a file of its own" --out x --late x
+	refuses "--report and --metrics: both name 'x.prom': give each a file of its own" --metrics x.prom --report x.prom
+	refuses "--late: '-' is standard output, where the results go: name a file" --late -
+	refuses "--out: '-' is standard output, where the results go: name a file" --out -
+	refuses "--out: '2h' is a duration, and*" --out 2h
+	refuses "--metrics: 'x' does not end in .prom: the textfile collector reads no other file" --metrics x
+	refuses "--progress: no 'yes': auto, bar, json or none" --progress yes
 	refuses '--late-info: there is no --late: name the file of the late rows with --late FILE' --late-info
 	refuses '--append and --overwrite: give one of them' --append --overwrite
 	refuses '-q and -v: give one of them' -v -q
@@ -260,9 +406,37 @@ options_of_man() {
 		sed -nE 's/^Fl (.) , Fl -([a-z0-9-]+).*/\1 \2/p; s/^Fl -([a-z0-9-]+).*/- \1/p' | sort
 }
 
-# The completion's list of a tool.
+# list_of_completion TOOL SHELL: the completion's options, one a line: letter
+# (or "-"), name, and what may stand behind it, as "a|b", FILE or nothing.
 list_of_completion() {
-	bash -c 'source completions/wm.bash; list=_${1//-/_}_options; printf "%s" "${!list}"' - "$1"
+	case $2 in
+	bash)
+		bash -c 'source completions/wm.bash; list=_${1//-/_}_options; printf "%s" "${!list}"' - "$1" |
+			sed -E 's/^--/- --/; s/^-(.) /\1 /; s/ --/ /; s/ FILE[^ ]*$/ FILE/; s/ [^ ]*[A-Z,]+[^ ]*$/&/' |
+			awk '{ print $1, $2, ($3 ~ /[A-Z]/ && $3 != "FILE") ? "" : $3 }'
+		;;
+	zsh)
+		sed -n "/^_${1//-/_}()/,/^}/p" completions/_wm | sed -nE "
+			s/^\t\t('\(.*\)')?\{-(.)\+?,--([a-z0-9-]+)=?\}'\[.*\](.*)' .*/\2 \3 \4/
+			s/^\t\t'(\(.*\))?--([a-z0-9=-]+)\[.*\](.*)' .*/- \2 \3/
+			t found
+			b
+			:found
+			s/=( |\$)/\1/
+			s/\\\\:/:/g
+			s/ :[^:]+:_files\$/ FILE/
+			s/ :[^:]+:\((.*)\)\$/ <\1>/
+			s/ :.*: \$/ /
+			p" | awk '{ line = $0; if (match(line, /<.*>/)) { words = substr(line, RSTART + 1, RLENGTH - 2)
+				gsub(/ /, "|", words); line = substr(line, 1, RSTART - 1) words } print line }'
+		;;
+	fish)
+		sed -nE "s/^complete -c $1( -s (.))? -l ([a-z0-9=-]+)(.*) -d '.*'\$/\2 \3\4/p" completions/wm.fish |
+			sed -E "s/^ /- /; s/ -r -F\$/ FILE/; s/ -x -a '?([^']*)'?\$/ <\1>/; s/ -x\$/ /" |
+			awk '{ line = $0; if (match(line, /<.*>/)) { words = substr(line, RSTART + 1, RLENGTH - 2)
+				gsub(/ /, "|", words); line = substr(line, 1, RSTART - 1) words } print line }'
+		;;
+	esac | sed 's/ *$//' | grep -v '^- help=all$'
 }
 
 @test "the man page has the options of --help=all, and no other" {
@@ -273,18 +447,23 @@ list_of_completion() {
 	done
 }
 
-@test "the completion has the options of --help=all, and no other, with their choices" {
-	local tool
+@test "the completions have the options of --help=all, and no other, with their choices and files" {
+	local tool shell
 	for tool in $(tools); do
-		assert_equal "$(list_of_completion "$tool" | grep -v '^--help=all$' |
-			sed -nE 's/^-([^-]) --([a-z0-9-]+).*/\1 \2/p; s/^--([a-z0-9-]+).*/- \1/p' | sort)" \
-			"$(options_of_help "$tool")"
-		"$build/$tool" --help=all | grep -oE -- '--[a-z0-9-]+ [a-z]+(\|[a-z]+)+' >"$out"
-		assert [ -s "$out" ]
-		while read -r option; do
-			run list_of_completion "$tool"
-			assert_line --regexp "(^|^-. )$option\$"
-		done < <(sed 's/|/\\|/g' "$out")
+		for shell in bash zsh fish; do
+			list_of_completion "$tool" "$shell" >"$out"
+			assert_equal "$(cut -d' ' -f1,2 "$out" | sort)" "$(options_of_help "$tool")"
+			# a|b in the help is a|b in the completion, FILE is a file
+			while read -r option; do
+				run cat "$out"
+				assert_line --regexp "^. ${option//|/\\|}\$"
+			done < <("$build/$tool" --help=all |
+				sed -nE 's/^  (-., |    )--([a-z0-9-]+) ([a-z]+(\|[a-z]+)+|FILE)(\.[a-z]+)?( .*)?$/\2 \3/p')
+		done
+		# what --help gives in words
+		assert_equal "$(list_of_completion "$tool" zsh | sort)" "$(list_of_completion "$tool" bash |
+			sed 's/ ingest$/ ingest now/' | sort)"
+		assert_equal "$(list_of_completion "$tool" fish | sort)" "$(list_of_completion "$tool" zsh | sort)"
 	done
 }
 
@@ -316,8 +495,43 @@ completes() {
 	assert_output ''
 }
 
+@test "zsh completes options, choices and files" {
+	command -v zsh >/dev/null || skip "zsh is not installed"
+	zsh -n completions/_wm
+	# A shell in a terminal of its own: what it makes of the tabs, it runs.
+	cat >"$BATS_TEST_TMPDIR/tabs" <<-'END'
+		zmodload zsh/zpty
+		zpty shell 'TERM=dumb zsh -f -i'
+		zpty -w shell "PS1=''; fpath=($PWD/completions \$fpath); autoload -U compinit; compinit -u -D
+			wm-window() { print -r -- \"GO""T:\$*:\" }; print REA""DY"
+		zpty -r -m shell seen '*READY*'
+		zpty -w -n shell $'wm-window --tumb\t5m --mode ap\t-i nd\t--trigger ea\t--late tests/data/earthquakes.c\t-g x tests/data/earthquakes.n\t\n'
+		zpty -r -m shell seen '*GOT:*:*'
+		print -r -- "$seen"
+		zpty -d shell
+	END
+	run timeout 20 zsh -f "$BATS_TEST_TMPDIR/tabs"
+	assert_output --partial 'GOT:--tumbling=5m --mode append -i ndjson --trigger each --late tests/data/earthquakes.csv -g x tests/data/earthquakes.ndjson:'
+}
+
+@test "fish completes options, choices and files" {
+	command -v fish >/dev/null || skip "fish is not installed"
+	fish -n completions/wm.fish
+	offers() {
+		XDG_CONFIG_HOME=$BATS_TEST_TMPDIR XDG_DATA_HOME=$BATS_TEST_TMPDIR run -0 fish -c \
+			"source completions/wm.fish; complete -C '$1' | cut -f1"
+		assert_output "$2"
+	}
+	offers 'wm-window --tumb' '--tumbling'
+	offers 'wm-window --mode ' $'append\ncomplete\nupdate'
+	offers 'wm-window -i nd' 'ndjson'
+	offers 'wm-window --late tests/data/earthquakes.c' 'tests/data/earthquakes.csv'
+	offers 'wm-window -q tests/data/earthquakes.c' 'tests/data/earthquakes.csv'
+	offers 'wm-window -w ' ''
+}
+
 @test "man pages and completions are free of lint" {
-	run mandoc -T lint man/*.1
+	run mandoc -T lint man/*.[1-9]
 	assert_output ''
 	assert_success
 	run shellcheck completions/wm.bash

@@ -363,15 +363,16 @@ clear_touched(struct wm_windowing *w)
 }
 
 enum wm_window_verdict
-wm_windowing_add(struct wm_windowing *w, int64_t watermark_us, const struct wm_value *keys,
-	const struct wm_reading *readings, int64_t event_time_us, int64_t *missed)
+wm_windowing_add(struct wm_windowing *w, const struct wm_window_record *record, int64_t *missed)
 {
+	const struct wm_reading *readings = record->readings;
+	int64_t event_time_us = record->event_time_us;
 	struct slice *slice;
 	uint8_t tag;
 
 	assert(!w->is_draining);
-	if (watermark_us > w->watermark_us)
-		w->watermark_us = watermark_us;
+	if (record->watermark_us > w->watermark_us)
+		w->watermark_us = record->watermark_us;
 	slice = slice_holds(w->recent[0], event_time_us)   ? w->recent[0]
 		: slice_holds(w->recent[1], event_time_us) ? w->recent[1]
 							   : NULL;
@@ -380,7 +381,7 @@ wm_windowing_add(struct wm_windowing *w, int64_t watermark_us, const struct wm_v
 	else if ((slice = slice_of(w, event_time_us, missed)) == NULL)
 		return WM_WINDOW_LATE;
 
-	struct wm_span key = key_of(w, keys, &tag);
+	struct wm_span key = key_of(w, record->keys, &tag);
 	size_t groups_before = slice->table.count;
 	struct wm_entry *entry = entry_in(w, &slice->table, key, tag);
 	w->counts.groups += slice->table.count - groups_before;

@@ -4,7 +4,7 @@
  * Records are added, the watermark is advanced, and what an advance lets go is
  * drained row by row, ordered by window end, window start and key:
  *
- *     verdict = wm_windowing_add(w, watermark_us, keys, readings, event_time_us, &missed);
+ *     verdict = wm_windowing_add(w, &record, &missed);
  *     wm_windowing_advance(w, watermark_us);
  *     while (wm_windowing_next(w, &row)) ...
  *
@@ -43,13 +43,21 @@ void wm_windowing_free(struct wm_windowing *windowing);
 
 enum wm_window_verdict { WM_WINDOW_USED = 0, WM_WINDOW_LATE };
 
+/* A record as an operator on windows takes it; borrowed for the call. */
+struct wm_window_record {
+	int64_t event_time_us;
+	int64_t watermark_us;    /* in force */
+	int64_t highest_time_us; /* highest event time so far, this record's included where it may raise it */
+	const struct wm_value *keys;
+	const struct wm_reading *readings; /* one for each column of the aggregates */
+};
+
 /*
- * Takes in one record, judged by watermark_us: the one in force, which may be ahead of the last advance as long as it is not due.
- * keys: its keys_count key fields, read only now. *missed: how many of its windows are complete already; for a
- * late record all of them.
+ * Takes in one record, judged by the watermark in force, which may be ahead of the last advance as long as it is not due. *missed: how
+ * many of its windows are complete already; for a late record all of them.
  */
-enum wm_window_verdict wm_windowing_add(struct wm_windowing *windowing, int64_t watermark_us,
-	const struct wm_value *keys, const struct wm_reading *readings, int64_t event_time_us, int64_t *missed);
+enum wm_window_verdict wm_windowing_add(
+	struct wm_windowing *windowing, const struct wm_window_record *record, int64_t *missed);
 
 /* The next watermark at which there is something to do: WM_TIME_NONE: at once, WM_TIME_END: at the end alone. */
 int64_t wm_windowing_due_us(const struct wm_windowing *windowing);

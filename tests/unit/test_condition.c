@@ -8,9 +8,9 @@ static const struct {
 	int rank; /* equal for equal numbers */
 	bool is_number;
 } fields[] = { { "-1e300", 0, true }, { "-1", 1, true }, { "-1.0", 1, true }, { "0", 2, true }, { "-0", 2, true },
-	{ "5", 3, true }, { "5.0", 3, true }, { "05", 3, true }, { "5.00000000000000000001", 4, true }, { "10", 5, true },
-	{ "1e40", 6, true }, { "10e39", 6, true }, { "+5", 7, false }, { "-", 8, false }, { "5x", 9, false },
-	{ "NaN", 10, false }, { "abc", 11, false }, { "abcd", 12, false }, { "true", 13, false } };
+	{ "5", 3, true }, { "5.0", 3, true }, { "05", 3, true }, { "5.00000000000000000001", 4, true },
+	{ "10", 5, true }, { "1e40", 6, true }, { "10e39", 6, true }, { "+5", 7, false }, { "-", 8, false },
+	{ "5x", 9, false }, { "NaN", 10, false }, { "abc", 11, false }, { "abcd", 12, false }, { "true", 13, false } };
 
 #define FIELDS_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -19,7 +19,7 @@ static const char *const words[] = { "eq", "ne", "lt", "le", "gt", "ge" };
 static bool
 model(int left, int right, size_t comparison)
 {
-	const bool answers[] = { left == right, left != right, left < right, left <= right, left > right, left >= right };
+	const bool answers[] = { left == right, left != right, left<right, left <= right, left> right, left >= right };
 
 	return answers[comparison];
 }
@@ -44,15 +44,19 @@ test_all_pairs(void)
 			struct wm_condition condition;
 			struct wm_err err = { 0 };
 
-			ok = ok && wm_condition_init(&condition, 3, wm_span_of(words[c]), wm_span_of(fields[v].text), &err) &&
-				condition.column == 3 && strcmp(wm_comparison_name(condition.comparison), words[c]) == 0 &&
+			ok = ok &&
+				wm_condition_init(
+					&condition, 3, wm_span_of(words[c]), wm_span_of(fields[v].text), &err) &&
+				condition.column == 3 &&
+				strcmp(wm_comparison_name(condition.comparison), words[c]) == 0 &&
 				condition.reads_number == (fields[v].is_number || c > 1);
 			for (size_t f = 0; f < FIELDS_COUNT && ok; f++) {
 				struct wm_reading reading = reading_of(fields[f].text, WM_KIND_TEXT);
 
 				if (!condition.reads_number)
 					reading.is_number = false; /* the caller need not look */
-				ok = wm_condition_holds(&condition, &reading) == model(fields[f].rank, fields[v].rank, c);
+				ok = wm_condition_holds(&condition, &reading) ==
+					model(fields[f].rank, fields[v].rank, c);
 				if (!ok)
 					printf("# %s %s %s\n", fields[f].text, words[c], fields[v].text);
 			}
@@ -106,6 +110,7 @@ main(void)
 	check_error(">=", "5", "no comparison '>=': say ge");
 	check_error("GE", "5", "no comparison 'GE'; there are: eq, ne, lt, le, gt, ge");
 	check_error("", "5", "no comparison ''; there are: eq, ne, lt, le, gt, ge");
-	check_error("lt", "", "no value behind 'lt': an empty field fulfils no condition, and count:COLUMN counts the others");
+	check_error("lt", "",
+		"no value behind 'lt': an empty field fulfils no condition, and count:COLUMN counts the others");
 	return tap_done();
 }

@@ -27,7 +27,7 @@ test_errors(void)
 	check_error("summ:c", "no aggregate 'summ'; did you mean sum? " ALL);
 	check_error("p:c", "no aggregate 'p'; " ALL);
 	check_error("p95x:c", "no aggregate 'p95x'; " ALL);
-	check_error("page:c", "no aggregate 'page'; " ALL);
+	check_error("page:c", "no aggregate 'page'; did you mean rate? " ALL);
 	check_error("p9.9.9:c", "no aggregate 'p9.9.9'; " ALL);
 	check_error("pNN:c", "no aggregate 'pNN': say p95");
 	check_error("percentile:c", "no aggregate 'percentile': say p95");
@@ -56,26 +56,35 @@ test_errors(void)
 	check_error("n=", "no aggregate ''; " ALL);
 	check_error("a=b=count", "more than one '=' in 'a=b=count': write \\= where it belongs to a name or a value");
 	check_error("count:url:eq:a=b",
-		"a '=' behind a ':' in 'count:url:eq:a=b': comparisons are eq, ne, lt, le, gt, ge; write \\= where it belongs to a value or a name");
-	check_error("n=count:c:>=:5", "more than one '=' in 'n=count:c:>=:5': write \\= where it belongs to a name or a value");
+		"a '=' behind a ':' in 'count:url:eq:a=b': comparisons are eq, ne, lt, le, gt, ge; write \\= where it "
+		"belongs to a value or a name");
+	check_error("n=count:c:>=:5",
+		"more than one '=' in 'n=count:c:>=:5': write \\= where it belongs to a name or a value");
 	check_error("count:c:gte:5", "no comparison 'gte': say ge");
 	check_error("count:c:<:5", "no comparison '<': say lt");
 	check_error("count:c:like:5", "no comparison 'like'; there are: eq, ne, lt, le, gt, ge");
-	check_error("count:c:eq:", "no value behind 'eq': an empty field fulfils no condition, and count:COLUMN counts the others");
+	check_error("count:c:eq:",
+		"no value behind 'eq': an empty field fulfils no condition, and count:COLUMN counts the others");
 	check_error("count::eq:5", "count needs a column: count:COLUMN:OP:VALUE");
-	check_error("count:c:eq", "'count:c:eq': write count, count:COLUMN, count:COLUMN:OP:VALUE or count:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
+	check_error("count:c:eq",
+		"'count:c:eq': write count, count:COLUMN, count:COLUMN:OP:VALUE or count:COLUMN:if:COLUMN:OP:VALUE, "
+		"and " COLON);
 	check_error("sum:c:ge:5", "'sum:c:ge:5': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
 	check_error("sum:c:if:d:ge", "'sum:c:if:d:ge': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
 	check_error("sum:if:d:ge:5", "'sum:if:d:ge:5': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
-	check_error("sum:c:if:d:ge:5:6", "'sum:c:if:d:ge:5:6': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
+	check_error("sum:c:if:d:ge:5:6",
+		"'sum:c:if:d:ge:5:6': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
 	check_error("sum:c:if::ge:5", "sum needs a column: sum:COLUMN:if:COLUMN:OP:VALUE");
 	check_error("sum::if:d:ge:5", "sum needs a column: sum:COLUMN:if:COLUMN:OP:VALUE");
-	check_error("sum:c:when:d:ge:5", "'sum:c:when:d:ge:5': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
-	check_error("rate:c:if:d:ge:5", "'rate:c:if:d:ge:5': rate takes no column; write rate or rate:if:COLUMN:OP:VALUE");
+	check_error("sum:c:when:d:ge:5",
+		"'sum:c:when:d:ge:5': write sum:COLUMN or sum:COLUMN:if:COLUMN:OP:VALUE, and " COLON);
+	check_error(
+		"rate:c:if:d:ge:5", "'rate:c:if:d:ge:5': rate takes no column; write rate or rate:if:COLUMN:OP:VALUE");
 	check_error("share:c", "'share:c': write share:COLUMN:OP:VALUE, as in share:status:ge:500");
 	check_error("share", "'share': write share:COLUMN:OP:VALUE, as in share:status:ge:500");
 	check_error("share:c:if:d:ge:5", "'share:c:if:d:ge:5': write share:COLUMN:OP:VALUE, as in share:status:ge:500");
-	check_error("count:c:ge:5,count:c:ge:5", "two aggregates are named 'c_ge_5_count': rename one with NAME=count:c:ge:5");
+	check_error("count:c:ge:5,count:c:ge:5",
+		"two aggregates are named 'c_ge_5_count': rename one with NAME=count:c:ge:5");
 
 	struct wm_buf list;
 	struct wm_err err = { 0 };
@@ -126,22 +135,25 @@ test_plan(void)
 
 	/* columns of conditions are columns like others: read as numbers unless only bytes are asked for, and never needed */
 	agg = plan_of("errors=count:status:ge:500,err_share=share:status:ge:500,sum:status,p99.9:ms:if:method:eq:GET,"
-		"count:method:lt:P,count:path:ne:/a\\,b\\:c\\=d,distinct:path");
+		      "count:method:lt:P,count:path:ne:/a\\,b\\:c\\=d,distinct:path");
 	static const char *const more[] = { "status", "method", "ms", "path" };
 	static const bool more_needs[] = { true, false, true, false }, more_reads[] = { true, true, true, false };
 	tap_int((int64_t)wm_agg_columns_count(agg), 4, "columns of conditions stand once too");
 	for (size_t i = 0; i < 4; i++) {
 		tap_span(wm_agg_column(agg, i), more[i], "a column");
-		tap_ok(wm_agg_column_needs_number(agg, i) == more_needs[i], "%s needs a number: %d", more[i], more_needs[i]);
-		tap_ok(wm_agg_column_reads_number(agg, i) == more_reads[i], "%s reads a number: %d", more[i], more_reads[i]);
+		tap_ok(wm_agg_column_needs_number(agg, i) == more_needs[i], "%s needs a number: %d", more[i],
+			more_needs[i]);
+		tap_ok(wm_agg_column_reads_number(agg, i) == more_reads[i], "%s reads a number: %d", more[i],
+			more_reads[i]);
 	}
 	wm_agg_free(agg);
 
 	agg = plan_of("count:status:ge:500,share:status:ge:500,avg:latency:if:status:ge:500,count:c:if:d:eq:x,"
-		"count:if:d:lt:-0.5,rate:if:d:ne:/a b\\:c,p99.9:v,p95.0:v,median:v:if:d:le:\xc3\xa4_9,distinct:a\\:b,count:if:eq:2");
-	static const char *const defaults[] = { "status_ge_500_count", "status_ge_500_share", "latency_avg_if_status_ge_500",
-		"c_count_if_d_eq_x", "count_if_d_lt__0_5", "rate_if_d_ne__a_b_c", "v_p99.9", "v_p95.0",
-		"v_median_if_d_le_\xc3\xa4_9", "a:b_distinct", "if_eq_2_count" };
+		      "count:if:d:lt:-0.5,rate:if:d:ne:/a "
+		      "b\\:c,p99.9:v,p95.0:v,median:v:if:d:le:\xc3\xa4_9,distinct:a\\:b,count:if:eq:2");
+	static const char *const defaults[] = { "status_ge_500_count", "status_ge_500_share",
+		"latency_avg_if_status_ge_500", "c_count_if_d_eq_x", "count_if_d_lt__0_5", "rate_if_d_ne__a_b_c",
+		"v_p99.9", "v_p95.0", "v_median_if_d_le_\xc3\xa4_9", "a:b_distinct", "if_eq_2_count" };
 	for (size_t i = 0; i < 11; i++)
 		tap_span(wm_agg_output_name(agg, i), defaults[i], "a default name");
 	wm_agg_free(agg);
@@ -155,9 +167,9 @@ test_plan(void)
 		{ "sum:c:if:d:ge:5,share:d:ge:5", "share:d:ge:5,avg:c:if:d:ge:5" },
 	};
 	static const char *const other[][2] = { { "sum:c", "sum:d" }, { "sum:c", "count:c" }, { "max:c", "min:c" },
-		{ "count:a.b", "count:a\\.b" }, { "sum:a,sum:b", "sum:b,sum:a" },
-		{ "count:c:ge:5", "count:c:ge:6" }, { "count:c:ge:5", "count:c:gt:5" }, { "sum:c", "sum:c:if:d:ge:5" },
-		{ "p95:c", "distinct:c" }, { "count:c:ge:5", "share:c:ge:5" } };
+		{ "count:a.b", "count:a\\.b" }, { "sum:a,sum:b", "sum:b,sum:a" }, { "count:c:ge:5", "count:c:ge:6" },
+		{ "count:c:ge:5", "count:c:gt:5" }, { "sum:c", "sum:c:if:d:ge:5" }, { "p95:c", "distinct:c" },
+		{ "count:c:ge:5", "share:c:ge:5" } };
 	const size_t same_count = sizeof(same) / sizeof(same[0]), count = same_count + sizeof(other) / sizeof(other[0]);
 	for (size_t i = 0; i < count; i++) {
 		const char *const *pair = i < same_count ? same[i] : other[i - same_count];
@@ -169,8 +181,8 @@ test_plan(void)
 			wm_agg_fingerprint(agg, &out[j]);
 			wm_agg_free(agg);
 		}
-		tap_ok(wm_span_equal(wm_buf_span(&out[0]), wm_buf_span(&out[1])) == (i < same_count), "%s and %s: %s cells",
-			pair[0], pair[1], i < same_count ? "the same" : "other");
+		tap_ok(wm_span_equal(wm_buf_span(&out[0]), wm_buf_span(&out[1])) == (i < same_count),
+			"%s and %s: %s cells", pair[0], pair[1], i < same_count ? "the same" : "other");
 		wm_buf_release(&out[0]);
 		wm_buf_release(&out[1]);
 	}

@@ -148,6 +148,15 @@ drain(struct wm_windowing *w, const struct wm_agg *agg, size_t keys_count, struc
 	}
 }
 
+static enum wm_window_verdict
+add(struct wm_windowing *w, int64_t watermark_us, const struct wm_value *keys, const struct wm_reading *readings,
+	int64_t event_time_us, int64_t *missed)
+{
+	const struct wm_window_record record = { event_time_us, watermark_us, event_time_us, keys, readings };
+
+	return wm_windowing_add(w, &record, missed);
+}
+
 static struct wm_windowing *
 saved_and_loaded(struct wm_windowing *w, const struct wm_windows *windows, const struct wm_agg *agg, size_t keys_count,
 	enum wm_window_mode mode)
@@ -224,8 +233,8 @@ stream_agrees(uint64_t *seed, enum wm_window_mode mode, bool is_resumed)
 			model_advance(&m, watermark_us);
 		}
 		wm_reading_take(&reading, &field);
-		bool is_used = wm_windowing_add(w, watermark_us, keys + 2 - keys_count, &reading, time_us, &missed) ==
-			WM_WINDOW_USED;
+		bool is_used =
+			add(w, watermark_us, keys + 2 - keys_count, &reading, time_us, &missed) == WM_WINDOW_USED;
 		agrees = is_used == model_add(&m, time_us, key, value, &model_missed) && missed == model_missed;
 		if (!is_each && tap_random(seed) % 8 == 0) {
 			watermark_us = has_watermark ? highest - delay : WM_TIME_NONE;
@@ -290,10 +299,10 @@ test_worked_example(void)
 	struct wm_value dog = { wm_span_of("dog"), WM_KIND_TEXT }, cat = { wm_span_of("cat"), WM_KIND_TEXT };
 	struct wm_value donkey = { wm_span_of("donkey"), WM_KIND_TEXT };
 	wm_buf_init(&out, WM_BUF_UNBOUNDED);
-	wm_windowing_add(w, WM_TIME_NONE, &dog, NULL, 734, &missed);
+	add(w, WM_TIME_NONE, &dog, NULL, 734, &missed);
 	wm_windowing_advance(w, 724);
 	drain(w, agg, 1, &out);
-	tap_ok(wm_windowing_add(w, 724, &cat, NULL, 729, &missed) == WM_WINDOW_USED && missed == 0,
+	tap_ok(add(w, 724, &cat, NULL, 729, &missed) == WM_WINDOW_USED && missed == 0,
 		"the cat of 12:09 counts at watermark 12:04");
 	tap_int(wm_windowing_due_us(w), 730, "12:00-12:10 is due at its end");
 	wm_windowing_advance(w, 729);
@@ -302,8 +311,7 @@ test_worked_example(void)
 	wm_windowing_advance(w, 731);
 	drain(w, agg, 1, &out);
 	tap_span(wm_buf_span(&out), "720 730 cat 1\n", "12:00-12:10 is written at watermark 12:11");
-	tap_ok(wm_windowing_add(w, 731, &donkey, NULL, 724, &missed) == WM_WINDOW_LATE && missed == 2,
-		"a donkey of 12:04 is late");
+	tap_ok(add(w, 731, &donkey, NULL, 724, &missed) == WM_WINDOW_LATE && missed == 2, "a donkey of 12:04 is late");
 	wm_windowing_advance(w, WM_TIME_END);
 	drain(w, agg, 1, &out);
 	tap_span(wm_buf_span(&out), "720 730 cat 1\n725 735 cat 1\n725 735 dog 1\n730 740 dog 1\n",
@@ -333,7 +341,7 @@ test_hostile_state(void)
 	struct wm_windowing *w = wm_windowing_new(&windows, agg, 2, WM_MODE_UPDATE, false);
 	wm_reading_take(&reading, &field);
 	for (int64_t time_us = 0; time_us < 50; time_us += 7)
-		wm_windowing_add(w, WM_TIME_NONE, keys, &reading, time_us, &missed);
+		add(w, WM_TIME_NONE, keys, &reading, time_us, &missed);
 	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
 	wm_windowing_encode(w, &bytes);
 	wm_windowing_free(w);
