@@ -30,9 +30,9 @@ CMD := cli inputs outputs report stream
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/cut record/header record/reader record/record record/scan record/writer \
+	record/csv record/cut record/foreign record/header record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
-	agg/agg \
+	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/ordered state/table \
 	op/windowing
 LIB_CXX := record/ndjson
@@ -40,9 +40,9 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut header ndjson reader record scan writer \
+	csv cut foreign header ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
-	agg \
+	agg condition distinct function part partial plan quantile \
 	ordered table \
 	windowing
 

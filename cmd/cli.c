@@ -1023,9 +1023,8 @@ check_reports(struct cli_common *common)
 		cli_misuse("--append and --overwrite: give one of them");
 	if (common->quiet && common->verbose)
 		cli_misuse("-q and -v: give one of them");
-	if (metrics != NULL &&
-		(strlen(metrics) < sizeof(suffix) ||
-			strcmp(metrics + strlen(metrics) - (sizeof(suffix) - 1), suffix) != 0))
+	size_t len = metrics == NULL ? 0 : strlen(metrics);
+	if (metrics != NULL && (len < sizeof(suffix) - 1 || strcmp(metrics + len - (sizeof(suffix) - 1), suffix) != 0))
 		cli_misuse("--metrics: '%s' does not end in .prom: the textfile collector reads no other file",
 			shown(metrics).text);
 	check_fail_late(common);
@@ -1040,8 +1039,6 @@ check_common(struct cli_common *common)
 	check_zone_and_reference(common);
 	check_reports(common);
 	check_ofmt(common);
-	if (common->no_output_header && common->output_format == CLI_OUTPUT_NDJSON)
-		cli_misuse("--no-output-header: NDJSON has no header: leave it out");
 	if (common->compat != NULL && strcmp(common->compat, "spark") != 0)
 		refuse_choice("--compat", wm_span_of(common->compat), "spark");
 	common->is_spark = common->compat != NULL;

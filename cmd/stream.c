@@ -218,9 +218,9 @@ open_watermarks(struct stream *s)
 		wm_watermark_init_spark(&own, common->delay.us);
 	else
 		wm_watermark_init(&own, common->delay.us);
-	wm_combine_init(&s->combine, WM_POLICY_MIN);
+	wm_combine_init(&s->combine, WM_POLICY_MIN, 0);
 	for (size_t i = 0; i < sources_count; i++)
-		wm_combine_add(&s->combine, &own);
+		wm_combine_add(&s->combine, &own, 0);
 	if (common->max_jump.text == NULL)
 		return;
 	s->guards = wm_calloc(sources_count, sizeof(s->guards[0]));

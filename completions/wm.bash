@@ -29,7 +29,7 @@ _wm_window_options='
 -w --delay D
 --max-jump D
 --max-ahead D
---ingest COLUMN|now
+--ingest now
 --trigger each|1000rows|event:|wall:|column:|file|eof
 --eof flush|hold|trigger
 --compat spark

@@ -3,7 +3,7 @@
  *
  * A plan is a parsed list of aggregates ("count,sum:bytes,lat=avg:latency").
  * The state of one group is a cell: wm_agg_cell_bytes() bytes, aligned to 16, that the caller owns
- * and begins with wm_agg_cell_init(); texts that a cell keeps stand in an arena
+ * and begins with wm_agg_cell_init(); what does not fit it (texts, the values of percentiles) stands in an arena
  * that lives as long as the cell. A value column has one part in the cell,
  * with what its aggregates need and no more, updated after one parse.
  *
@@ -11,8 +11,8 @@
  * same as adding all rows to one, in any order (first and last: ties in event
  * time go to the cell that is merged into).
  *
- * One table in agg.c has a row for each function: its name, what it needs, how
- * it prints. Parsing, the list in messages and printing follow from it.
+ * plan.h has what a plan is, function.h the table of functions and how they
+ * print, part.h what a cell holds, partial.h the state of a result as text.
  */
 #ifndef WM_AGG_AGG_H
 #define WM_AGG_AGG_H
@@ -29,10 +29,23 @@
 struct wm_agg;
 
 /*
- * Fails (WM_ERR_USAGE) on an unknown function (the message has the list), a missing or superfluous column,
- * two outputs of one name (name= helps), more than WM_AGGREGATES_MAX. Functions of this version: count, count:c,
- * sum, avg, min, max, first, last, var, stddev (each :c) and rate. Default names: "count", "rate", and
- * "c_sum" for sum:c ("c_count" for count:c), where c is the column with its escapes undone.
+ * A list of aggregates, each [NAME=] and one of
+ *
+ *     count                      rows
+ *     count:c                    rows that have a value of c
+ *     F:c                        F of sum, avg, min, max, first, last, var, stddev, median, pNN (p95, p99.9), distinct
+ *     rate                       rows a second
+ *     count:c:OP:V               rows whose c fulfils the condition (condition.h); OP is eq, ne, lt, le, gt or ge
+ *     share:c:OP:V               of the rows that have a value of c, the share for which the condition holds
+ *     F:c:if:c2:OP:V             F or count over the rows whose c2 fulfils the condition
+ *     count:if:c2:OP:V, rate:if:c2:OP:V
+ *
+ * A backslash takes its meaning from ',' ':' '=' in columns and values. Default names: "count" and "rate"; "c_sum";
+ * "c_OP_V_count" and "c_OP_V_share"; "c_sum_if_c2_OP_V" and "count_if_c2_OP_V", where columns have their escapes undone and in V
+ * what is neither letter, digit nor beyond ASCII is '_'.
+ *
+ * Fails (WM_ERR_USAGE) on an unknown function or comparison (the message has the list), a missing or superfluous column,
+ * two outputs of one name (name= helps), more than WM_AGGREGATES_MAX.
  */
 struct wm_agg *wm_agg_parse(struct wm_span list, struct wm_err *err);
 void wm_agg_free(struct wm_agg *agg);
@@ -40,9 +53,14 @@ void wm_agg_free(struct wm_agg *agg);
 /* The value columns, each once, in order of first mention. */
 size_t wm_agg_columns_count(const struct wm_agg *agg);
 struct wm_span wm_agg_column(const struct wm_agg *agg, size_t column); /* as written, with its escapes */
-bool wm_agg_column_needs_number(
-	const struct wm_agg *agg, size_t column); /* sum, avg, var, stddev: else reject the row */
-bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column); /* min and max look at it too */
+
+/*
+ * A value that is no number rejects the row, whether or not it fulfils the condition: sum, avg, var, stddev, median, pNN.
+ */
+bool wm_agg_column_needs_number(const struct wm_agg *agg, size_t column);
+
+/* It is looked at whether it is a number: by those, by min and max, and by most conditions. */
+bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column);
 
 /* The results, in the order of the list. */
 size_t wm_agg_outputs_count(const struct wm_agg *agg);
@@ -67,7 +85,7 @@ uint64_t wm_agg_cell_rows(const struct wm_agg *agg, const void *cell);
 
 /*
  * The result of one output. Its text is appended to out (born WM_BUF_UNBOUNDED, at offset out->len before the call); returns its kind:
- * WM_KIND_NULL, with no text, for a group without values (all but count; rate: without rows), and where a result is
+ * WM_KIND_NULL, with no text, for a group without values (all but count and distinct; rate: without rows), and where a result is
  * beyond the range of doubles. Numbers are WM_KIND_NUMBER; min, max, first and last give the text and kind of the
  * value that they chose. window_us: length of the window, for rate; 0: unknown (null).
  */

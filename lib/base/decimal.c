@@ -967,3 +967,19 @@ wm_double_print(double value, struct wm_buf *out)
 	else
 		print_scientific(&shortest, out);
 }
+
+void
+wm_number_format(struct wm_span text, const char *format, struct wm_buf *out)
+{
+	char *copy = wm_memdup(text.data, text.len);
+	double value = strtod(copy, NULL);
+	int len = snprintf(NULL, 0, format, value);
+
+	free(copy);
+	assert(len >= 0);
+	bool fits = wm_buf_reserve(out, (size_t)len + 1);
+	assert(fits);
+	(void)fits;
+	snprintf(out->data + out->len, (size_t)len + 1, format, value);
+	out->len += (size_t)len;
+}

@@ -116,4 +116,10 @@ double wm_ratio(uint64_t numerator, uint64_t denominator);
  */
 void wm_double_print(double value, struct wm_buf *out);
 
+/*
+ * A number's text by a printf format with one conversion of a double ("%.3f"), which the caller has checked; appended to out. The text is
+ * one that this module printed or parses.
+ */
+void wm_number_format(struct wm_span text, const char *format, struct wm_buf *out);
+
 #endif

@@ -37,6 +37,9 @@
 #define WM_FRACTION_DIGITS_MAX 18
 #define WM_WHOLE_DIGITS_MAX 38
 
+/* Rows that a table for eyes looks at before it fixes its columns: more than anybody has on a screen. */
+#define WM_DISPLAY_ROWS_MAX 1000
+
 /* What messages show of a text from the data. */
 #define WM_SHOWN_BYTES_MAX 80
 

@@ -4,13 +4,23 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/time/duration.h"
 
 #define NO_PLACE SIZE_MAX
 
 void
-wm_combine_init(struct wm_combine *combine, enum wm_policy policy)
+wm_combine_init(struct wm_combine *combine, enum wm_policy policy, int64_t idle_us)
 {
-	*combine = (struct wm_combine){ .policy = policy, .watermark_us = WM_TIME_NONE };
+	*combine = (struct wm_combine){
+		.policy = policy,
+		.idle_us = idle_us,
+		.watermark_us = WM_TIME_NONE,
+		.highest_time_us = WM_TIME_NONE,
+		.first_confirmed_us = WM_TIME_NONE,
+		.oldest = NO_PLACE,
+		.newest = NO_PLACE,
+	};
+	wm_guard_init(&combine->guard, idle_us);
 }
 
 void
@@ -18,7 +28,7 @@ wm_combine_release(struct wm_combine *combine)
 {
 	free(combine->sources);
 	free(combine->order);
-	*combine = (struct wm_combine){ .policy = combine->policy, .watermark_us = WM_TIME_NONE };
+	wm_combine_init(combine, combine->policy, combine->idle_us);
 }
 
 static bool
@@ -67,20 +77,74 @@ sift_down(struct wm_combine *combine, size_t place)
 	put_at(combine, place, source);
 }
 
-size_t
-wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own)
+/* Takes a source out of those that take part. */
+static void
+leave(struct wm_combine *combine, size_t source)
 {
-	size_t source = combine->sources_count++;
+	size_t place = combine->sources[source].place;
+	size_t last = combine->order[--combine->order_count];
+
+	combine->sources[source].place = NO_PLACE;
+	if (last != source) {
+		put_at(combine, place, last);
+		sift_up(combine, place);
+		sift_down(combine, combine->sources[last].place);
+	}
+}
+
+static void
+take_part(struct wm_combine *combine, size_t source)
+{
+	put_at(combine, combine->order_count++, source);
+	sift_up(combine, combine->order_count - 1);
+}
+
+/* The order of last records */
+
+static void
+unlink_source(struct wm_combine *combine, size_t number)
+{
+	struct wm_source *source = &combine->sources[number];
+
+	if (source->older == NO_PLACE)
+		combine->oldest = source->newer;
+	else
+		combine->sources[source->older].newer = source->newer;
+	if (source->newer == NO_PLACE)
+		combine->newest = source->older;
+	else
+		combine->sources[source->newer].older = source->older;
+}
+
+static void
+link_newest(struct wm_combine *combine, size_t number)
+{
+	struct wm_source *source = &combine->sources[number];
+
+	source->older = combine->newest;
+	source->newer = NO_PLACE;
+	if (combine->newest == NO_PLACE)
+		combine->oldest = number;
+	else
+		combine->sources[combine->newest].newer = number;
+	combine->newest = number;
+}
+
+size_t
+wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64_t now_us)
+{
+	size_t number = combine->sources_count++;
 
 	combine->sources = wm_reallocarray(combine->sources, combine->sources_count, sizeof(combine->sources[0]));
 	combine->order = wm_reallocarray(combine->order, combine->sources_count, sizeof(combine->order[0]));
-	combine->sources[source].own = *own;
-	put_at(combine, combine->order_count++, source);
-	sift_up(combine, combine->order_count - 1);
+	combine->sources[number] =
+		(struct wm_source){ .own = *own, .mark_us = combine->highest_time_us, .spoke_at_us = now_us };
+	link_newest(combine, number);
+	take_part(combine, number);
 	/* What a watermark begins with (Spark's epoch) holds before any record. */
 	if (combine->sources_count == 1)
 		combine->watermark_us = own->watermark_us;
-	return source;
+	return number;
 }
 
 static bool
@@ -113,18 +177,72 @@ wm_combine_moved(struct wm_combine *combine, size_t source)
 }
 
 bool
+wm_combine_speak(struct wm_combine *combine, size_t number, int64_t event_time_us, int64_t now_us)
+{
+	struct wm_source *source = &combine->sources[number];
+	bool is_unconfirmed, has_moved = false;
+
+	if (combine->idle_us > 0) {
+		combine->highest_time_us =
+			wm_guard_take(&combine->guard, combine->highest_time_us, event_time_us, &is_unconfirmed);
+		if (combine->first_confirmed_us == WM_TIME_NONE)
+			combine->first_confirmed_us = combine->highest_time_us;
+	}
+	source->mark_us = combine->highest_time_us;
+	source->spoke_at_us = now_us;
+	unlink_source(combine, number);
+	link_newest(combine, number);
+	if (source->place == NO_PLACE && !source->has_ended)
+		take_part(combine, number);
+	if (combine->idle_us <= 0 || combine->highest_time_us == WM_TIME_NONE)
+		return false;
+	/* Those that spoke longest ago come first; the others have marks that are no lower. */
+	for (size_t at = combine->oldest; at != NO_PLACE; at = combine->sources[at].newer) {
+		int64_t mark_us = combine->sources[at].mark_us;
+
+		if (mark_us == WM_TIME_NONE)
+			mark_us = combine->first_confirmed_us;
+		if (wm_time_sub(combine->highest_time_us, mark_us) < combine->idle_us)
+			break;
+		if (combine->sources[at].place != NO_PLACE) {
+			leave(combine, at);
+			has_moved = true;
+		}
+	}
+	return has_moved && combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
+}
+
+bool
+wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int64_t now_us)
+{
+	bool has_moved = false;
+
+	for (size_t at = combine->oldest; at != NO_PLACE; at = combine->sources[at].newer) {
+		if (wm_time_sub(now_us, combine->sources[at].spoke_at_us) < idle_wall_us)
+			break;
+		if (combine->sources[at].place != NO_PLACE) {
+			leave(combine, at);
+			has_moved = true;
+		}
+	}
+	return has_moved && combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
+}
+
+int64_t
+wm_combine_idle_wall_due_us(const struct wm_combine *combine, int64_t idle_wall_us)
+{
+	for (size_t at = combine->oldest; at != NO_PLACE; at = combine->sources[at].newer)
+		if (combine->sources[at].place != NO_PLACE)
+			return wm_time_add(combine->sources[at].spoke_at_us, idle_wall_us);
+	return INT64_MAX;
+}
+
+bool
 wm_combine_end(struct wm_combine *combine, size_t source)
 {
-	size_t place = combine->sources[source].place;
-
-	assert(place != NO_PLACE);
-	combine->sources[source].place = NO_PLACE;
-	size_t last = combine->order[--combine->order_count];
-	if (last != source) {
-		put_at(combine, place, last);
-		sift_up(combine, place);
-		sift_down(combine, combine->sources[last].place);
-	}
+	if (combine->sources[source].place != NO_PLACE)
+		leave(combine, source);
+	combine->sources[source].has_ended = true;
 	return combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
 }
 
@@ -134,5 +252,60 @@ wm_combine_lowest(const struct wm_combine *combine, size_t *source)
 	if (combine->order_count == 0)
 		return false;
 	*source = combine->order[0];
+	return true;
+}
+
+/*
+ * i64 watermark · i64 highest · i64 first confirmed · guard · varint sources, from the one that spoke longest ago, each:
+ * varint number · u8 takes part · u8 ended · i64 mark · watermark.
+ */
+void
+wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out)
+{
+	wm_put_i64(out, combine->watermark_us);
+	wm_put_i64(out, combine->highest_time_us);
+	wm_put_i64(out, combine->first_confirmed_us);
+	wm_guard_encode(&combine->guard, out);
+	wm_put_varint(out, combine->sources_count);
+	for (size_t at = combine->oldest; at != NO_PLACE; at = combine->sources[at].newer) {
+		const struct wm_source *source = &combine->sources[at];
+
+		wm_put_varint(out, at);
+		wm_put_u8(out, source->place != NO_PLACE);
+		wm_put_u8(out, source->has_ended);
+		wm_put_i64(out, source->mark_us);
+		wm_watermark_encode(&source->own, out);
+	}
+}
+
+bool
+wm_combine_decode(struct wm_combine *combine, struct wm_get *in)
+{
+	int64_t watermark_us = wm_get_i64(in);
+
+	combine->highest_time_us = wm_get_i64(in);
+	combine->first_confirmed_us = wm_get_i64(in);
+	if (!wm_guard_decode(&combine->guard, in) || wm_get_varint(in) != combine->sources_count)
+		return false;
+	while (combine->order_count > 0)
+		leave(combine, combine->order[0]);
+	for (size_t i = 0; i < combine->sources_count; i++) {
+		uint64_t number = wm_get_varint(in);
+		bool takes_part = wm_get_u8(in) != 0, has_ended = wm_get_u8(in) != 0;
+		int64_t mark_us = wm_get_i64(in);
+
+		if (in->failed || number >= combine->sources_count)
+			return false;
+		struct wm_source *source = &combine->sources[number];
+		if (source->place != NO_PLACE || !wm_watermark_decode(&source->own, in))
+			return false;
+		source->mark_us = mark_us;
+		source->has_ended = has_ended;
+		unlink_source(combine, number);
+		link_newest(combine, number);
+		if (takes_part)
+			take_part(combine, number);
+	}
+	combine->watermark_us = watermark_us;
 	return true;
 }

@@ -4,8 +4,13 @@
  * Each source has a watermark of its own. The combined one is the least (or,
  * by policy, the greatest) of those of the sources that take part, and never
  * moves back: when the sources that are left stand behind it, it waits. A
- * source that has not spoken holds it where it is; one that has ended holds
- * nothing back. When no source takes part it stays.
+ * source that has not spoken holds it where it is; one that has ended or is
+ * idle holds nothing back. When no source takes part it stays.
+ *
+ * Idle by event time: the highest event time of all sources, confirmed as
+ * by a guard of the same length, has risen by idle_us since the source's last
+ * record (for one that has not spoken: since the first record of any). Idle by the
+ * wall clock: it has not spoken for so long. An idle source that speaks takes part again at once.
  */
 #ifndef WM_EVENT_COMBINE_H
 #define WM_EVENT_COMBINE_H
@@ -14,30 +19,55 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/buf.h"
+#include "lib/base/codec.h"
+#include "lib/event/guard.h"
 #include "lib/event/watermark.h"
 
 enum wm_policy { WM_POLICY_MIN = 0, WM_POLICY_MAX };
 
 struct wm_source {
 	struct wm_watermark own;
-	size_t place; /* in order, or SIZE_MAX: takes no part */
+	size_t place;        /* in order, or SIZE_MAX: takes no part */
+	bool has_ended;      /* for good */
+	int64_t mark_us;     /* the highest confirmed time of all at its last record; WM_TIME_NONE: before any was */
+	int64_t spoke_at_us; /* wall clock of its last record, or of its beginning */
+	size_t older, newer; /* neighbours in the order of last records; SIZE_MAX: none */
 };
 
 /* Fields are for reading. */
 struct wm_combine {
 	enum wm_policy policy;
+	int64_t idle_us;      /* 0: no source is idle by event time */
 	int64_t watermark_us; /* the combined one, or WM_TIME_NONE */
 	struct wm_source *sources;
 	size_t sources_count;
 	size_t *order; /* a heap of the sources that take part: the one furthest behind first, equal ones by number */
 	size_t order_count;
+	struct wm_guard guard;      /* over all records, for idle_us */
+	int64_t highest_time_us;    /* of all sources, confirmed; only with idle_us */
+	int64_t first_confirmed_us; /* the first value of that */
+	size_t oldest, newest;      /* by last record */
 };
 
-void wm_combine_init(struct wm_combine *combine, enum wm_policy policy);
+/* idle_us: 0, or how far event time goes on before a silent source is idle. */
+void wm_combine_init(struct wm_combine *combine, enum wm_policy policy, int64_t idle_us);
 void wm_combine_release(struct wm_combine *combine);
 
-/* Adds a source, which takes part from now on, as its watermark stands; returns its number, from 0. */
-size_t wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own);
+/* Adds a source, which takes part from now on, as its watermark stands; returns its number, from 0. now_us: wall clock. */
+size_t wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64_t now_us);
+
+/*
+ * A source has a record; only needed where sources can be idle. It takes part again; others may become idle by it. True if the combined
+ * watermark moved. Before its watermark is advanced.
+ */
+bool wm_combine_speak(struct wm_combine *combine, size_t source, int64_t event_time_us, int64_t now_us);
+
+/* Sources that have not spoken for idle_wall_us at now_us are idle; true if the combined watermark moved. */
+bool wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int64_t now_us);
+
+/* When the next source becomes idle by that; INT64_MAX: none does. */
+int64_t wm_combine_idle_wall_due_us(const struct wm_combine *combine, int64_t idle_wall_us);
 
 /* A source's own watermark has moved; true if the combined one has too. */
 bool wm_combine_moved(struct wm_combine *combine, size_t source);
@@ -54,5 +84,15 @@ bool wm_combine_end(struct wm_combine *combine, size_t source);
 
 /* The source that takes part and is furthest behind; false if none takes part. */
 bool wm_combine_lowest(const struct wm_combine *combine, size_t *source);
+
+static inline bool
+wm_combine_is_idle(const struct wm_combine *combine, size_t source)
+{
+	return combine->sources[source].place == SIZE_MAX && !combine->sources[source].has_ended;
+}
+
+/* Delays, policy and idle_us are options and stay; the wall clock is no state. Decode into a combine with as many sources added, in the same order. */
+void wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out);
+WM_MUST_CHECK bool wm_combine_decode(struct wm_combine *combine, struct wm_get *in);
 
 #endif

@@ -30,6 +30,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/codec.h"
 #include "lib/base/value.h"
+#include "lib/event/pane.h"
 #include "lib/event/window.h"
 
 enum wm_window_mode { WM_MODE_APPEND = 0, WM_MODE_UPDATE, WM_MODE_COMPLETE };
@@ -71,7 +72,10 @@ struct wm_window_row {
 	int64_t window_start_us;
 	int64_t window_end_us;
 	const struct wm_value *keys;
-	const void *cell; /* for wm_agg_cell_print() */
+	const void *cell;         /* for wm_agg_cell_print(); NULL: a filler without values */
+	enum wm_pane_timing pane; /* pane and pane_index: where panes were asked for */
+	uint64_t pane_index;
+	bool is_filler; /* a window without records, between two of its key */
 };
 
 bool wm_windowing_next(struct wm_windowing *windowing, struct wm_window_row *row);

@@ -14,6 +14,7 @@
 #include "lib/base/list.h"
 #include "lib/base/shown.h"
 #include "lib/record/cut.h"
+#include "lib/record/foreign.h"
 #include "lib/record/header.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/scan.h"
@@ -28,6 +29,9 @@ _Static_assert(SLACK_BYTES >= WM_SCAN_SLACK && SLACK_BYTES >= WM_NDJSON_SLACK, "
 
 /* No record has this length: where there is no header line to be repeated. */
 #define NO_HEADER_LEN ((size_t)1 << 62)
+
+/* Behind what is wrong with a line that tail wrote. */
+static const char tail_hint[] = ": tail wrote this line between files, use tail -q";
 
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
@@ -44,9 +48,9 @@ enum stage {
 
 struct wm_reader {
 	/* What was asked for. */
-	struct wm_reader_options options; /* sizes and no_header are set; columns points to names_list */
-	char *names_list;
-	struct wm_header names; /* of names_list */
+	struct wm_reader_options options; /* sizes and no_header are set, columns is not */
+	struct wm_header names;           /* that --columns gives */
+	enum wm_format names_format; /* of the FILE they came from: what is no NDJSON is that; else WM_FORMAT_AUTO */
 	struct wm_column *wants;
 	size_t wants_count;
 
@@ -164,29 +168,21 @@ read_names(struct wm_reader *reader, const char *list, struct wm_err *err)
 	return count <= WM_COLUMNS_MAX && twice == count;
 }
 
-struct wm_reader *
-wm_reader_new(const struct wm_reader_options *options, struct wm_err *err)
+/* The options are fine; names of columns are for the caller to set. */
+static struct wm_reader *
+new_reader(const struct wm_reader_options *options)
 {
-	struct wm_reader *reader;
+	struct wm_reader *reader = wm_calloc(1, sizeof(*reader));
 
-	if (!check_options(options, err))
-		return NULL;
-	reader = wm_calloc(1, sizeof(*reader));
 	reader->options = *options;
+	reader->options.columns = NULL;
 	reader->fd = -1;
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
-	if (options->columns != NULL) {
-		reader->names_list = wm_memdup(options->columns, strlen(options->columns));
-		reader->options.columns = reader->names_list;
-		reader->options.no_header = true;
-		if (!read_names(reader, options->columns, err)) {
-			wm_reader_free(reader);
-			return NULL;
-		}
-	}
 	if (options->record_bytes_max == 0)
 		reader->options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
+	if (options->read_buffer_bytes == 0)
+		reader->options.read_buffer_bytes = WM_READ_BYTES;
 	if (options->read_bytes_max == 0)
 		reader->options.read_bytes_max = WM_READ_BYTES;
 	if (options->delimiter != '\0' && options->format == WM_FORMAT_AUTO)
@@ -212,7 +208,6 @@ wm_reader_free(struct wm_reader *reader)
 	}
 	free(reader->wants);
 	free(reader->unquoted);
-	free(reader->names_list);
 	wm_header_release(&reader->names);
 	wm_header_release(&reader->columns);
 	wm_buf_release(&reader->header_line);
@@ -306,8 +301,9 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->order = NULL;
 	if (reader->data == NULL)
 		grow_buffer(reader,
-			reader->options.read_bytes_max < WM_READ_BYTES ? reader->options.read_bytes_max
-								       : WM_READ_BYTES);
+			reader->options.read_bytes_max < reader->options.read_buffer_bytes
+				? reader->options.read_bytes_max
+				: reader->options.read_buffer_bytes);
 }
 
 void
@@ -318,7 +314,7 @@ wm_reader_open(struct wm_reader *reader, int fd, const char *name)
 	begin_input(reader, fd, name);
 	/* Both only make it faster, and may fail. */
 	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
-		(void)fcntl(fd, F_SETPIPE_SZ, (int)WM_READ_BYTES);
+		(void)fcntl(fd, F_SETPIPE_SZ, (int)reader->options.read_buffer_bytes);
 	else
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
@@ -433,7 +429,7 @@ is_blank_line(const struct wm_reader *reader, struct wm_span line)
 }
 
 static enum wm_format
-detect_format(struct wm_span line)
+detect_format(const struct wm_reader *reader, struct wm_span line)
 {
 	size_t at = 0;
 
@@ -441,38 +437,11 @@ detect_format(struct wm_span line)
 		at++;
 	if (line.data[at] == '{')
 		return WM_FORMAT_NDJSON;
+	if (reader->names_format != WM_FORMAT_AUTO)
+		return reader->names_format;
 	if (memchr(line.data, '\t', line.len) != NULL && memchr(line.data, ',', line.len) == NULL)
 		return WM_FORMAT_TSV;
 	return WM_FORMAT_CSV;
-}
-
-static bool
-begins_with(struct wm_span text, const char *bytes)
-{
-	size_t len = strlen(bytes);
-
-	return text.len >= len && memcmp(text.data, bytes, len) == 0;
-}
-
-/* What the input is instead of records, and what helps; NULL if it may be records. */
-static const char *
-find_foreign(const struct wm_reader *reader, struct wm_span line)
-{
-	struct wm_span content = wm_cut_content(line);
-
-	if (begins_with(line, "\x1F\x8B"))
-		return "is compressed: read it through zcat";
-	if (begins_with(line, "\x28\xB5\x2F\xFD"))
-		return "is compressed: read it through zstdcat";
-	if (begins_with(line, "\xFF\xFE") || begins_with(line, "\xFE\xFF"))
-		return "is UTF-16: convert it with iconv -f UTF-16 -t UTF-8";
-	if (reader->options.format != WM_FORMAT_AUTO)
-		return NULL;
-	if (wm_span_is(content, "{"))
-		return "is JSON over several lines: make it one object a line with jq -c .";
-	if (wm_span_is(content, "[") || begins_with(content, "[{") || begins_with(content, "[ "))
-		return "is a JSON array: make it one object a line with jq -c '.[]'";
-	return NULL;
 }
 
 /* The first input with a header or record is the measure of all. */
@@ -515,8 +484,9 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 static enum wm_read_result
 begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 {
-	const char *foreign = find_foreign(reader, line);
-	enum wm_format format = reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(line);
+	const char *foreign = wm_foreign_find(line, reader->options.format, !reader->options.no_header);
+	enum wm_format format =
+		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
 
 	if (foreign != NULL)
 		return refuse(reader, err, "%s", foreign);
@@ -548,11 +518,10 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 		reader->stage = STAGE_HEADER;
 		return PASSED;
 	}
-	if (reader->first_name == NULL && reader->names.count != 0) {
+	if (reader->columns.count == 0 && reader->names.count != 0)
 		wm_header_take(&reader->columns, reader->names.names, reader->names.count);
-		if (!find_wanted(reader, &reader->columns, err))
-			return WM_READ_FAILED;
-	}
+	if (reader->columns.count != 0 && !find_wanted(reader, &reader->columns, err))
+		return WM_READ_FAILED;
 	fix_stream(reader);
 	reader->stage = STAGE_CSV;
 	return PASSED;
@@ -628,23 +597,6 @@ is_malformed(const struct wm_cut_finder *finder)
 	return finder->state == WM_CUT_MALFORMED || finder->state == WM_CUT_QUOTED;
 }
 
-/* Whether a field is what a header name is not: "2025-11-29T12:34..." */
-static bool
-is_time(struct wm_span field)
-{
-	static const char shape[] = "dddd-dd-dd dd:dd";
-
-	for (size_t i = 0; i < sizeof(shape) - 1; i++) {
-		char byte = i < field.len ? field.data[i] : '\0';
-
-		if (shape[i] == 'd'               ? byte < '0' || byte > '9'
-				: shape[i] == ' ' ? byte != ' ' && byte != 'T' && byte != 't'
-						  : byte != shape[i])
-			return false;
-	}
-	return true;
-}
-
 /* Later inputs: the same columns, and in which order. */
 static bool
 match_header(struct wm_reader *reader, const struct wm_header *header, struct wm_err *err)
@@ -711,7 +663,7 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 		return refuse(reader, err, "%zu columns: at most %d can be read", reader->cut.count, WM_COLUMNS_MAX);
 	take_names(&reader->cut, &header);
 	for (size_t i = 0; i < header.count; i++) {
-		if (is_time(header.names[i])) {
+		if (wm_foreign_is_time(header.names[i])) {
 			wm_header_release(&header);
 			return refuse(reader, err,
 				"the first line holds a time, so the header is missing: name the columns with "
@@ -754,37 +706,122 @@ prepare(struct wm_reader *reader, struct wm_err *err)
 	return result;
 }
 
+/* Names from the first line of a file. */
+static bool
+read_names_file(struct wm_reader *reader, const char *path, struct wm_err *err)
+{
+	struct wm_reader_options options = {
+		.format = reader->options.format,
+		.delimiter = reader->options.delimiter,
+		.record_bytes_max = reader->options.record_bytes_max,
+		.read_buffer_bytes = CHECK_READ_BYTES,
+	};
+	enum wm_read_result result;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return wm_err_set(err, WM_ERR_IO, "%s: %s", path, strerror(errno));
+	struct wm_reader *source = new_reader(&options);
+	wm_reader_open(source, fd, path);
+	while ((result = prepare(source, err)) == WM_READ_MORE)
+		if (!wm_reader_fill(source, err))
+			break;
+	if (result == WM_READ_END) {
+		wm_err_set(err, WM_ERR_USAGE, "%s: is empty: its first line is to name the columns", path);
+	} else if (result == PASSED && source->format == WM_FORMAT_NDJSON) {
+		wm_err_set(err, WM_ERR_USAGE, "%s: is NDJSON: --columns @FILE takes names from a header of CSV", path);
+		result = WM_READ_FAILED;
+	} else if (result == PASSED) {
+		wm_header_take(&reader->names, source->columns.names, source->columns.count);
+		/* One column has no delimiter that could be known. */
+		if (source->columns.count > 1)
+			reader->names_format = source->format;
+	}
+	wm_reader_free(source);
+	return result == PASSED;
+}
+
+struct wm_reader *
+wm_reader_new(const struct wm_reader_options *options, struct wm_err *err)
+{
+	if (!check_options(options, err))
+		return NULL;
+	struct wm_reader *reader = new_reader(options);
+	if (options->columns == NULL || options->format == WM_FORMAT_NDJSON)
+		return reader;
+	reader->options.no_header = true;
+	bool is_well = options->columns[0] == '@' ? read_names_file(reader, options->columns + 1, err)
+						  : read_names(reader, options->columns, err);
+	if (is_well)
+		return reader;
+	wm_reader_free(reader);
+	return NULL;
+}
+
+/* A reader of the same options and wanted columns, to look ahead. */
+static struct wm_reader *
+new_checker(const struct wm_reader *reader)
+{
+	struct wm_reader *checker = new_reader(&reader->options);
+
+	checker->options.read_buffer_bytes = CHECK_READ_BYTES;
+	checker->is_borrowed = true;
+	checker->names_format = reader->names_format;
+	wm_header_take(&checker->names, reader->names.names, reader->names.count);
+	for (size_t i = 0; i < reader->wants_count; i++)
+		wm_reader_want(checker, &reader->wants[i]);
+	return checker;
+}
+
 bool
 wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_err *err)
 {
 	off_t offset = lseek(fd, 0, SEEK_CUR);
-	struct wm_reader *checker = reader->checker;
 	enum wm_read_result result;
+	struct wm_record rec;
+	struct wm_reject reject;
 	struct wm_err found = { 0 };
 
 	if (offset < 0)
 		return true;
-	if (checker == NULL) {
-		struct wm_reader_options options = reader->options;
-
-		options.read_bytes_max = CHECK_READ_BYTES;
-		checker = wm_reader_new(&options, &found);
-		assert(checker != NULL); /* the options were fine for reader */
-		for (size_t i = 0; i < reader->wants_count; i++)
-			wm_reader_want(checker, &reader->wants[i]);
-		checker->is_borrowed = true;
-		reader->checker = checker;
-	}
+	if (reader->checker == NULL)
+		reader->checker = new_checker(reader);
+	struct wm_reader *checker = reader->checker;
 	begin_input(checker, fd, name);
-	while ((result = prepare(checker, &found)) == WM_READ_MORE)
-		if (!wm_reader_fill(checker, &found))
+	do {
+		result = checker->stage < STAGE_CSV ? prepare(checker, &found)
+						    : wm_reader_next(checker, &rec, &reject, &found);
+		if (result == WM_READ_MORE && !wm_reader_fill(checker, &found))
 			break;
+		/* Without a header the first record says how many columns there are. */
+	} while (result == WM_READ_MORE ||
+		(result == PASSED && checker->stage == STAGE_CSV && checker->columns.count == 0));
 	if (checker->fd >= 0)
 		close_input(checker);
 	if (lseek(fd, offset, SEEK_SET) < 0 || result != WM_READ_FAILED)
 		return true;
 	*err = found;
 	return false;
+}
+
+bool
+wm_reader_adopt(struct wm_reader *reader, const struct wm_reader *from)
+{
+	const struct wm_reader *layout = from->first_name != NULL ? from : from->checker;
+
+	assert(reader->name == NULL);
+	if (layout == NULL || layout->first_name == NULL ||
+		(layout->format != WM_FORMAT_NDJSON && layout->columns.count == 0))
+		return false;
+	reader->format = layout->format;
+	reader->delimiter = layout->delimiter;
+	reader->line_end = layout->line_end;
+	wm_header_take(&reader->columns, layout->columns.names, layout->columns.count);
+	wm_buf_reset(&reader->header_line);
+	wm_buf_add(&reader->header_line, layout->header_line.data, layout->header_line.len);
+	free(reader->first_name);
+	reader->first_name = wm_memdup(layout->first_name, strlen(layout->first_name));
+	return true;
 }
 
 /* ---- records ---- */
@@ -822,8 +859,8 @@ reject_ragged(const struct wm_reader *reader, struct wm_reject *reject, struct w
 		: reader->options.no_header        ? "the first record has"
 						   : "the header has";
 
-	return reject_record(reject, rec, raw, "ragged", "%zu field%s, %s %zu", fields_count,
-		fields_count == 1 ? "" : "s", who, reader->columns.count);
+	return reject_record(reject, rec, raw, "ragged", "%zu field%s, %s %zu%s", fields_count,
+		fields_count == 1 ? "" : "s", who, reader->columns.count, wm_foreign_is_tail(raw) ? tail_hint : "");
 }
 
 /*
@@ -1081,8 +1118,8 @@ next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 		if (is_too_long(reader, line.raw))
 			return reject_too_long(reader, reject, rec, line.raw);
 		if (got == WM_NDJSON_MALFORMED)
-			return reject_record(reject, rec, line.raw, "malformed-json", "%s, at byte %zu", line.wrong,
-				line.wrong_at + 1);
+			return reject_record(reject, rec, line.raw, "malformed-json", "%s, at byte %zu%s", line.wrong,
+				line.wrong_at + 1, wm_foreign_is_tail(line.raw) ? tail_hint : "");
 		if (got == WM_NDJSON_RECORD) {
 			rec->raw = line.raw;
 			rec->fields = reader->values;
@@ -1181,7 +1218,7 @@ bool
 wm_reader_column_seen(const struct wm_reader *reader, size_t index)
 {
 	if (reader->format == WM_FORMAT_NDJSON)
-		return wm_ndjson_seen(reader->ndjson, index);
+		return reader->ndjson != NULL && wm_ndjson_seen(reader->ndjson, index);
 	return reader->columns.count != 0;
 }
 

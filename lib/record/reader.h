@@ -38,20 +38,33 @@ struct wm_reader_options {
 	                            the first line and no comma is TSV; else CSV */
 	char delimiter; /* 0: by the format (',' or tab). Given with WM_FORMAT_AUTO it means CSV */
 	bool no_header; /* columns are "1", "2", ... by the first record */
-	const char *columns;     /* NULL, or a comma list of names: CSV without a header line. For
-	                            NDJSON it does nothing */
-	size_t record_bytes_max; /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
-	size_t read_bytes_max;   /* most bytes of one read, for tests; 0: WM_READ_BYTES */
+	const char *columns;      /* NULL, or a comma list of names: CSV without a header line. "@FILE" takes them from
+	                            the first line of FILE, a header of CSV (a name that begins with @ is written "\\@").
+	                            For NDJSON it does nothing */
+	size_t record_bytes_max;  /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
+	size_t read_buffer_bytes; /* to begin with, it grows with the records; 0: WM_READ_BYTES. Less where many inputs
+	                             are open at once */
+	size_t read_bytes_max;    /* most bytes of one read, for tests; 0: WM_READ_BYTES */
 };
 
 struct wm_reader;
 
-/* Fails (WM_ERR_USAGE) on options that contradict each other, a delimiter that is a quote or line end, or names given twice. */
+/*
+ * Fails (WM_ERR_USAGE) on options that contradict each other, a delimiter that is a quote or line end, names given
+ * twice, or a FILE of names that has no header; with WM_ERR_IO if it cannot be read. Cheap: buffers come with the input.
+ */
 struct wm_reader *wm_reader_new(const struct wm_reader_options *options, struct wm_err *err);
 void wm_reader_free(struct wm_reader *reader);
 
 /* Asks for a column; returns its index in rec.fields. The same name twice is one. The column is copied. Before the first input only. */
 size_t wm_reader_want(struct wm_reader *reader, const struct wm_column *column);
+
+/*
+ * Takes over the layout (format, header, delimiter, line end) of another reader of the same options: what it has read,
+ * else what wm_reader_check() has looked at. The inputs of both are held to it then, and rendered in it. False, and
+ * nothing is changed, while from knows none (no header has come, or, without headers, no record). Before the first input only.
+ */
+WM_MUST_CHECK bool wm_reader_adopt(struct wm_reader *reader, const struct wm_reader *from);
 
 enum wm_read_result {
 	WM_READ_RECORD,   /* *rec is filled */

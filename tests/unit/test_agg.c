@@ -1,400 +1,15 @@
 #include "lib/agg/agg.h"
 
-#include <stdlib.h>
-
-#include "lib/base/limits.h"
 #include "lib/base/mem.h"
-#include "tests/unit/tap.h"
-
-#define MINUTE_US INT64_C(60000000)
-
-static struct wm_agg *
-plan_of(const char *list)
-{
-	struct wm_err err = { 0 };
-	struct wm_agg *agg = wm_agg_parse(wm_span_of(list), &err);
-
-	if (agg == NULL) {
-		printf("Bail out! '%s': %s\n", list, err.message);
-		exit(1);
-	}
-	return agg;
-}
-
-/* One cell with its arena. */
-struct group {
-	const struct wm_agg *agg;
-	void *cell;
-	struct wm_arena arena;
-};
-
-static struct group
-group_new(const struct wm_agg *agg)
-{
-	struct group group = { .agg = agg, .cell = aligned_alloc(16, wm_agg_cell_bytes(agg)) };
-
-	memset(group.cell, 0xa5, wm_agg_cell_bytes(agg));
-	wm_agg_cell_init(agg, group.cell);
-	return group;
-}
-
-static void
-group_free(struct group *group)
-{
-	free(group->cell);
-	wm_arena_release(&group->arena);
-}
-
-static struct wm_reading
-reading_of(const char *text, enum wm_kind kind)
-{
-	struct wm_reading reading;
-	struct wm_value value = { .text = wm_span_of(text), .kind = kind };
-
-	wm_reading_take(&reading, &value);
-	return reading;
-}
-
-/* Adds one field as a row: "" is empty; a text of '"' and more is a JSON string, of '#' a JSON number, else CSV. */
-static void
-add_field(struct group *group, const char *field, int64_t event_time_us)
-{
-	struct wm_reading reading = *field == '"' ? reading_of(field + 1, WM_KIND_TEXT)
-		: *field == '#'                   ? reading_of(field + 1, WM_KIND_NUMBER)
-						  : reading_of(field, WM_KIND_TEXT);
-
-	wm_agg_cell_add(group->agg, group->cell, &group->arena, &reading, event_time_us);
-}
-
-/* All outputs of a cell, "name=text" with the kinds that are no numbers behind: "?" null, "'" text, "b" bool, "j" JSON. */
-static void
-print_cell(const struct wm_agg *agg, const void *cell, int64_t window_us, struct wm_buf *out)
-{
-	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++) {
-		struct wm_span name = wm_agg_output_name(agg, i);
-
-		if (i > 0)
-			wm_buf_add_byte(out, ' ');
-		wm_buf_add(out, name.data, name.len);
-		wm_buf_add_byte(out, '=');
-		switch (wm_agg_cell_print(agg, cell, i, window_us, out)) {
-		case WM_KIND_NULL:
-			wm_buf_add_byte(out, '?');
-			break;
-		case WM_KIND_TEXT:
-			wm_buf_add_byte(out, '\'');
-			break;
-		case WM_KIND_BOOL:
-			wm_buf_add_byte(out, 'b');
-			break;
-		case WM_KIND_JSON:
-			wm_buf_add_byte(out, 'j');
-			break;
-		case WM_KIND_NUMBER:
-			break;
-		}
-	}
-}
-
-static void
-check_cell(const struct group *group, const char *want, const char *name)
-{
-	struct wm_buf out;
-
-	wm_buf_init(&out, WM_BUF_UNBOUNDED);
-	print_cell(group->agg, group->cell, MINUTE_US, &out);
-	tap_span(wm_buf_span(&out), want, name);
-	wm_buf_release(&out);
-}
-
-/* Rows of one column, in event time 0, 1, …; what the list gives of them. */
-static void
-check_fields(const char *list, const char *const *fields, size_t count, const char *want)
-{
-	struct wm_agg *agg = plan_of(list);
-	struct group group = group_new(agg);
-
-	for (size_t i = 0; i < count; i++)
-		add_field(&group, fields[i], (int64_t)i);
-	check_cell(&group, want, list);
-	group_free(&group);
-	wm_agg_free(agg);
-}
-
-#define CHECK(list, want, ...)                                                                                         \
-	check_fields(list, (const char *const[]){ __VA_ARGS__ },                                                       \
-		sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), want)
-
-static void
-check_error(const char *list, const char *message)
-{
-	struct wm_err err = { 0 };
-	struct wm_agg *agg = wm_agg_parse(wm_span_of(list), &err);
-
-	tap_ok(agg == NULL && err.code == WM_ERR_USAGE, "'%s' is refused", list);
-	tap_text(err.message, message, "with its message");
-	wm_agg_free(agg);
-}
-
-#define ALL "there are: count, sum, avg, min, max, first, last, var, stddev, rate"
-
-static void
-test_errors(void)
-{
-	check_error("cuont", "no aggregate 'cuont'; did you mean count? " ALL);
-	check_error("COUNT", "no aggregate 'COUNT'; did you mean count? " ALL);
-	check_error("stdev:c", "no aggregate 'stdev'; did you mean stddev? " ALL);
-	check_error("summ:c", "no aggregate 'summ'; did you mean sum? " ALL);
-	check_error("p95:c", "no aggregate 'p95'; " ALL);
-	check_error("approximately_distinct:c", "no aggregate 'approximately_distinct'; " ALL);
-	check_error(":c", "no aggregate ''; " ALL);
-	check_error("mean:c", "no aggregate 'mean': say avg");
-	check_error("variance:c", "no aggregate 'variance': say var");
-	check_error("sum", "sum needs a column: sum:COLUMN");
-	check_error("sum:", "sum needs a column: sum:COLUMN");
-	check_error("count:", "count needs a column: count:COLUMN");
-	check_error("count,max", "max needs a column: max:COLUMN");
-	check_error("rate:c", "rate takes no column, but has 'c'");
-	check_error("sum:a:b", "'sum:a:b': sum takes one column: write \\: where a ':' belongs to its name");
-	check_error("count,count", "two aggregates are named 'count': rename one with NAME=count");
-	check_error("sum:c,sum:c", "two aggregates are named 'c_sum': rename one with NAME=sum:c");
-	check_error("c_sum=count,sum:c", "two aggregates are named 'c_sum': rename one with NAME=sum:c");
-	check_error("", "an aggregate is empty: write the list as count,sum:COLUMN");
-	check_error("count,", "an aggregate is empty: write the list as count,sum:COLUMN");
-	check_error("=count", "no name before the '=' of '=count'");
-	check_error("n=", "no aggregate ''; " ALL);
-	check_error("a=b=count", "more than one '=' in 'a=b=count': write \\= where it belongs to a name");
-
-	struct wm_buf list;
-	struct wm_err err = { 0 };
-	wm_buf_init(&list, WM_BUF_UNBOUNDED);
-	for (int i = 0; i < WM_AGGREGATES_MAX; i++)
-		wm_buf_addf(&list, "%ssum:c%d", i == 0 ? "" : ",", i);
-	struct wm_agg *agg = wm_agg_parse(wm_buf_span(&list), &err);
-	tap_ok(agg != NULL && wm_agg_outputs_count(agg) == 1024, "1024 aggregates are taken");
-	wm_agg_free(agg);
-	wm_buf_add_text(&list, ",count");
-	agg = wm_agg_parse(wm_buf_span(&list), &err);
-	tap_ok(agg == NULL && err.code == WM_ERR_USAGE, "1025 are refused");
-	tap_text(err.message, "1025 aggregates: at most 1024 in one command", "with the limit");
-	wm_buf_release(&list);
-}
-
-static void
-test_plan(void)
-{
-	struct wm_agg *agg = plan_of("count,sum:b,n=count:a,max:b,min:c\\,d,x\\=y=first:e\\:f.g\\.h,rate,first:a");
-
-	tap_int((int64_t)wm_agg_outputs_count(agg), 8, "outputs");
-	static const char *const names[] = { "count", "b_sum", "n", "b_max", "c,d_min", "x=y", "rate", "a_first" };
-	for (size_t i = 0; i < 8; i++)
-		tap_span(wm_agg_output_name(agg, i), names[i], "an output's name");
-	tap_int((int64_t)wm_agg_columns_count(agg), 4, "columns, each once");
-	static const char *const columns[] = { "b", "a", "c\\,d", "e\\:f.g\\.h" };
-	static const bool needs[] = { true, false, false, false }, reads[] = { true, false, true, false };
-	for (size_t i = 0; i < 4; i++) {
-		tap_span(wm_agg_column(agg, i), columns[i], "a column keeps its escapes");
-		tap_ok(wm_agg_column_needs_number(agg, i) == needs[i], "%s needs a number: %d", columns[i], needs[i]);
-		tap_ok(wm_agg_column_reads_number(agg, i) == reads[i], "%s reads a number: %d", columns[i], reads[i]);
-	}
-	wm_agg_free(agg);
-
-	agg = plan_of("max:c");
-	tap_ok(wm_agg_column_reads_number(agg, 0) && !wm_agg_column_needs_number(agg, 0), "max looks at numbers");
-	wm_agg_free(agg);
-	agg = plan_of("count,sum:c,avg:c");
-	tap_int((int64_t)wm_agg_cell_bytes(agg), 64, "rows, count and sum of a column fill 64 bytes");
-	wm_agg_free(agg);
-	agg = plan_of("count");
-	tap_ok(wm_agg_cell_bytes(agg) <= 16, "a count alone takes no more than 16");
-	wm_agg_free(agg);
-	agg = plan_of("count");
-	tap_ok(wm_agg_columns_count(agg) == 0, "a count has no column");
-	wm_agg_free(agg);
-
-	static const char *const same[][2] = {
-		{ "count,sum:c,max:d", "n=avg:c,max:d,rate" },
-		{ "count", "rate" },
-		{ "var:c", "stddev:c,sum:c" },
-	};
-	static const char *const other[][2] = { { "sum:c", "sum:d" }, { "sum:c", "count:c" }, { "max:c", "min:c" },
-		{ "count:a.b", "count:a\\.b" }, { "sum:a,sum:b", "sum:b,sum:a" } };
-	for (size_t i = 0; i < 8; i++) {
-		const char *const *pair = i < 3 ? same[i] : other[i - 3];
-		struct wm_buf out[2];
-
-		for (size_t j = 0; j < 2; j++) {
-			agg = plan_of(pair[j]);
-			wm_buf_init(&out[j], WM_BUF_UNBOUNDED);
-			wm_agg_fingerprint(agg, &out[j]);
-			wm_agg_free(agg);
-		}
-		tap_ok(wm_span_equal(wm_buf_span(&out[0]), wm_buf_span(&out[1])) == (i < 3), "%s and %s: %s cells",
-			pair[0], pair[1], i < 3 ? "the same" : "other");
-		wm_buf_release(&out[0]);
-		wm_buf_release(&out[1]);
-	}
-}
-
-static void
-test_results(void)
-{
-	CHECK("count,sum:v", "count=2 v_sum=122255426", "122255000", "426");
-	CHECK("sum:v", "v_sum=0.3", "0.1", "0.2");
-	CHECK("sum:v", "v_sum=1e+300", "1e300", "5e-324");
-	CHECK("sum:v,avg:v", "v_sum=9223372036854775808 v_avg=4611686018427387904", "9223372036854775807", "1");
-	CHECK("sum:v,avg:v", "v_sum=18000000000000000000 v_avg=9000000000000000000", "9000000000000000000",
-		"9000000000000000000");
-	CHECK("sum:v,avg:v", "v_sum=-9223372036854775809 v_avg=-4611686018427387904", "-9223372036854775808", "-1");
-	CHECK("sum:v", "v_sum=50", "0000007", "0000008", "0000009", "0000010", "08", "8");
-	CHECK("sum:v", "v_sum=1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1", "0.1");
-	CHECK("sum:v", "v_sum=30.01", "10.01", "20");
-	CHECK("sum:v", "v_sum=6.06", "1.01", "2.02", "3.03");
-	CHECK("sum:v", "v_sum=2", "1e100", "1", "-1e100", "1");
-	CHECK("sum:v", "v_sum=3.75", "1.5", "2.25");
-	/* the rows of NaN, inf, abc, … are rejected before they come here */
-	CHECK("count,sum:v,n=count:v", "count=4 v_sum=7 n=3", "1", "", "2", "4");
-
-	static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 },
-		{ 2, 1, 0 } };
-	static const char *const numbers[] = { "1e16", "1", "-1e16" };
-	for (size_t i = 0; i < 6; i++)
-		CHECK("sum:v", "v_sum=1", numbers[orders[i][0]], numbers[orders[i][1]], numbers[orders[i][2]]);
-
-	CHECK("count,c=count:v,sum:v,avg:v,min:v,max:v,first:v,last:v,var:v,stddev:v",
-		"count=2 c=0 v_sum=? v_avg=? v_min=? v_max=? v_first=? v_last=? v_var=? v_stddev=?", "", "");
-	/* from Python's fractions */
-	CHECK("avg:v,var:v,stddev:v", "v_avg=2.5 v_var=1.6666666666666667 v_stddev=1.2909944487358056", "1", "2", "3",
-		"4");
-	CHECK("avg:v,var:v,stddev:v", "v_avg=5 v_var=? v_stddev=?", "5", "");
-	CHECK("var:v,stddev:v", "v_var=0 v_stddev=0", "0.1", "0.1", "0.1");
-	CHECK("sum:v,avg:v,var:v,max:v", "v_sum=? v_avg=? v_var=? v_max=1e308'", "1e308", "1e308");
-	CHECK("count,rate", "count=4 rate=0.06666666666666667", "a", "b", "c", "d");
-	CHECK("avg:v,max:v", "v_avg=3.3333333333333335 v_max=7'", "1", "2", "7");
-
-	struct wm_agg *agg = plan_of("count,rate");
-	struct group group = group_new(agg);
-	struct wm_buf out;
-	check_cell(&group, "count=0 rate=?", "a group without rows");
-	add_field(&group, "", 0);
-	tap_int((int64_t)wm_agg_cell_rows(agg, group.cell), 1, "rows");
-	wm_buf_init(&out, WM_BUF_UNBOUNDED);
-	print_cell(agg, group.cell, 0, &out);
-	tap_span(wm_buf_span(&out), "count=1 rate=?", "no rate without a window");
-	wm_buf_reset(&out);
-	print_cell(agg, group.cell, 250000, &out);
-	tap_span(wm_buf_span(&out), "count=1 rate=4", "four a second");
-	wm_buf_release(&out);
-	group_free(&group);
-	wm_agg_free(agg);
-}
-
-static void
-test_extremes(void)
-{
-	CHECK("min:v,max:v", "v_min=5' v_max=abc'", "5", "abc");
-	CHECK("min:v,max:v", "v_min=-2' v_max=10'", "9", "10", "-2", "3");
-	CHECK("min:v,max:v", "v_min=+1' v_max=abd'", "abc", "ab", "abd", "+1");
-	CHECK("min:v,max:v", "v_min=-1' v_max=zz'", "zz", "-1", "");
-	/* of equal numbers the text first in byte order, whatever comes first */
-	CHECK("min:v,max:v", "v_min=007' v_max=007'", "7", "7.0", "007");
-	CHECK("min:v,max:v", "v_min=007' v_max=007'", "007", "7.0", "7");
-	CHECK("min:v,max:v", "v_min=10e39' v_max=10e39'", "1e40", "10e39", "1e40");
-	CHECK("max:v", "v_max=0.10000000000000000001'", "0.1", "0.10000000000000000001", "0.1");
-	CHECK("min:v", "v_min=1e-999999999'", "1e-20", "1e-999999999", "5e-324");
-	/* in NDJSON, of 1 and "1", the first to come */
-	CHECK("min:v,max:v", "v_min=1 v_max=1", "#1", "\"1", "#1");
-	CHECK("min:v,max:v", "v_min=1' v_max=1'", "\"1", "#1");
-	CHECK("min:v,max:v", "v_min=2 v_max=x'", "\"10", "#2", "\"x");
-	/* JSON numbers beyond doubles are no numbers here */
-	CHECK("min:v,max:v", "v_min=3 v_max=1e999", "#1e999", "#3");
-
-	struct wm_agg *agg = plan_of("min:v,max:v,first:v,last:v");
-	struct group group = group_new(agg);
-	static const struct {
-		const char *text;
-		enum wm_kind kind;
-	} values[] = { { "true", WM_KIND_BOOL }, { "[1]", WM_KIND_JSON }, { "tru", WM_KIND_TEXT },
-		{ "{}", WM_KIND_JSON } };
-	for (size_t i = 0; i < 4; i++) {
-		struct wm_reading reading = reading_of(values[i].text, values[i].kind);
-
-		wm_agg_cell_add(agg, group.cell, &group.arena, &reading, (int64_t)i);
-	}
-	check_cell(&group, "v_min=[1]j v_max={}j v_first=trueb v_last={}j",
-		"other kinds compare as texts and keep their kind");
-	group_free(&group);
-	wm_agg_free(agg);
-}
-
-static void
-test_first_last(void)
-{
-	struct wm_agg *agg = plan_of("first:v,last:v");
-	struct group group = group_new(agg), later = group_new(agg);
-
-	add_field(&group, "b", 5);
-	add_field(&group, "c", 5);
-	add_field(&group, "", 1);
-	check_cell(&group, "v_first=b' v_last=c'", "ties go by input order; empty is no value");
-	add_field(&group, "a", -7);
-	add_field(&group, "d", 6);
-	add_field(&group, "x", 0);
-	check_cell(&group, "v_first=a' v_last=d'", "by event time, not by input order");
-	add_field(&later, "tie", -7);
-	add_field(&later, "tie too", 6);
-	wm_agg_cell_merge(agg, group.cell, &group.arena, later.cell);
-	check_cell(&group, "v_first=a' v_last=d'", "merged: ties go to the cell that is merged into");
-	add_field(&later, "before", -8);
-	add_field(&later, "behind", 7);
-	wm_agg_cell_merge(agg, group.cell, &group.arena, later.cell);
-	check_cell(&group, "v_first=before' v_last=behind'", "else to the earlier and the later");
-	group_free(&group);
-	group_free(&later);
-
-	group = group_new(agg);
-	add_field(&group, "at the end of time", INT64_MAX);
-	add_field(&group, "at its begin", INT64_MIN);
-	check_cell(&group, "v_first=at its begin' v_last=at the end of time'", "all times are legal");
-	group_free(&group);
-	wm_agg_free(agg);
-}
-
-/* Texts of any length, and longer ones in place of shorter; room in the arena is used again. */
-static void
-test_texts(void)
-{
-	struct wm_agg *agg = plan_of("last:v");
-	struct group group = group_new(agg);
-	bool ok = true;
-	char text[3000];
-	struct wm_buf out;
-
-	wm_buf_init(&out, WM_BUF_UNBOUNDED);
-	for (size_t len = 1; len < sizeof(text) && ok; len = len < 70 ? len + 1 : len * 3 / 2) {
-		memset(text, 'a' + (char)(len % 26), len);
-		text[len] = '\0';
-		add_field(&group, text, 0);
-		wm_buf_reset(&out);
-		wm_agg_cell_print(agg, group.cell, 0, 0, &out);
-		ok = wm_span_is(wm_buf_span(&out), text);
-	}
-	tap_ok(ok, "texts of 1 to some thousand bytes are kept whole");
-	size_t bytes = group.arena.bytes;
-	for (int i = 0; i < 10000; i++)
-		add_field(&group, i % 2 ? text : "short", 0);
-	tap_ok(group.arena.bytes == bytes, "shorter and longer by turns take no more room");
-	add_field(&group, "short", 0);
-	check_cell(&group, "v_last=short'", "a short text in the place of a long one");
-	wm_buf_release(&out);
-	group_free(&group);
-	wm_agg_free(agg);
-}
+#include "tests/unit/cells.h"
 
 enum { COLUMNS = 2, ROWS = 60, PARTS = 4 };
 
 static const char all_of_two[] =
-	"count,n=count:a,sum:a,avg:a,min:a,max:a,first:a,last:a,var:a,stddev:a,min:b,max:b,first:b,last:b,count:b,rate";
+	"count,n=count:a,sum:a,avg:a,min:a,max:a,first:a,last:a,var:a,stddev:a,min:b,max:b,first:b,last:b,count:b,rate,"
+	"median:a,p90:a,distinct:a,distinct:b,count:b:ge:7,share:b:ge:7,max:a:if:b:lt:x,avg:a:if:a:gt:10,p25:a:if:b:eq:"
+	"x,"
+	"distinct:a:if:b:eq:x,last:b:if:a:le:0,rate:if:a:le:0,count:b:if:a:le:0";
 
 struct row {
 	char text[COLUMNS][64];
@@ -478,6 +93,11 @@ test_merge_random(void)
 		print_cell(agg, whole.cell, MINUTE_US, &want);
 		print_cell(agg, parts[0].cell, MINUTE_US, &got);
 		ok = ok && wm_span_equal(wm_buf_span(&want), wm_buf_span(&got));
+		wm_buf_reset(&bytes);
+		wm_buf_reset(&again);
+		wm_agg_cell_encode(agg, whole.cell, &bytes);
+		wm_agg_cell_encode(agg, parts[0].cell, &again);
+		ok = ok && wm_span_equal(wm_buf_span(&bytes), wm_buf_span(&again));
 		if (!ok)
 			printf("# whole  %.*s\n# merged %.*s\n", (int)want.len, want.data, (int)got.len, got.data);
 		group_free(&whole);
@@ -551,6 +171,98 @@ test_model_random(void)
 	wm_agg_free(agg);
 }
 
+/* Conditional aggregates against counts and sums that the test makes row by row; a status and a size, some of both empty. */
+static void
+test_conditions_random(void)
+{
+	struct wm_agg *agg = plan_of("n=count:status:ge:500,share=share:status:ge:500,sum=sum:bytes:if:status:ge:500,"
+				     "values=count:bytes:if:status:ge:500,max=max:bytes:if:status:lt:300,"
+				     "median=median:bytes:if:status:eq:200,big=count:bytes:gt:50,all=count");
+	uint64_t seed = 10;
+	bool ok = true;
+
+	tap_int((int64_t)wm_agg_columns_count(agg), 2, "a status and a size");
+	for (int round = 0; round < 300 && ok; round++) {
+		static const int codes[] = { 200, 204, 301, 404, 499, 500, 503 };
+		struct group group = group_new(agg);
+		int rows = (int)(tap_random(&seed) % 40), n = 0, with_status = 0, sum = 0, values = 0, max = -1,
+		    big = 0;
+		int middle[40], middle_count = 0;
+		char want[300], text[2][16];
+		struct wm_buf out;
+
+		for (int i = 0; i < rows; i++) {
+			int status = codes[tap_random(&seed) % 7], bytes = (int)(tap_random(&seed) % 100);
+			bool has_status = tap_random(&seed) % 5 != 0, has_bytes = tap_random(&seed) % 5 != 0;
+			struct wm_reading readings[2];
+
+			snprintf(text[0], sizeof(text[0]), has_status ? "%d" : "", status);
+			snprintf(text[1], sizeof(text[1]), has_bytes ? "%d" : "", bytes);
+			for (size_t j = 0; j < 2; j++)
+				readings[j] = reading_of(text[j], WM_KIND_TEXT);
+			wm_agg_cell_add(agg, group.cell, &group.arena, readings, i);
+			with_status += has_status;
+			big += has_bytes && bytes > 50;
+			n += has_status && status >= 500;
+			sum += has_status && has_bytes && status >= 500 ? bytes : 0;
+			values += has_status && has_bytes && status >= 500;
+			if (has_status && has_bytes && status < 300 && bytes > max)
+				max = bytes;
+			if (has_status && has_bytes && status == 200) {
+				int at = middle_count++;
+
+				for (; at > 0 && middle[at - 1] > bytes; at--)
+					middle[at] = middle[at - 1];
+				middle[at] = bytes;
+			}
+		}
+		int len = snprintf(want, sizeof(want), "n=%d share=", n);
+		if (with_status == 0)
+			len += snprintf(want + len, sizeof(want) - (size_t)len, "?");
+		else
+			len += snprintf(want + len, sizeof(want) - (size_t)len, "%.4f", (double)n / with_status);
+		len += snprintf(want + len, sizeof(want) - (size_t)len, " sum=");
+		len += snprintf(want + len, sizeof(want) - (size_t)len, values == 0 ? "?" : "%d", sum);
+		len += snprintf(want + len, sizeof(want) - (size_t)len, " values=%d max=", values);
+		len += snprintf(want + len, sizeof(want) - (size_t)len, max < 0 ? "?" : "%d'", max);
+		len += snprintf(want + len, sizeof(want) - (size_t)len, " median=");
+		if (middle_count == 0)
+			len += snprintf(want + len, sizeof(want) - (size_t)len, "?");
+		else
+			len += snprintf(want + len, sizeof(want) - (size_t)len, "%.1f",
+				(middle[(middle_count - 1) / 2] + middle[middle_count / 2]) / 2.0);
+		snprintf(want + len, sizeof(want) - (size_t)len, " big=%d all=%d", big, rows);
+
+		/* The share and the median, as numbers, are written as the model writes them. */
+		wm_buf_init(&out, WM_BUF_UNBOUNDED);
+		for (size_t i = 0; i < wm_agg_outputs_count(agg); i++) {
+			size_t begin = out.len;
+			struct wm_span name = wm_agg_output_name(agg, i);
+
+			wm_buf_addf(&out, "%s%.*s=", i == 0 ? "" : " ", (int)name.len, name.data);
+			begin = out.len;
+			enum wm_kind kind = wm_agg_cell_print(agg, group.cell, i, MINUTE_US, &out);
+			if (kind == WM_KIND_NULL) {
+				wm_buf_add_byte(&out, '?');
+			} else if (i == 1 || i == 5) {
+				wm_buf_add_byte(&out, '\0');
+				double value = strtod(out.data + begin, NULL);
+				out.len = begin;
+				wm_buf_addf(&out, i == 1 ? "%.4f" : "%.1f", value);
+			} else if (kind == WM_KIND_TEXT) {
+				wm_buf_add_byte(&out, '\'');
+			}
+		}
+		ok = wm_span_is(wm_buf_span(&out), want);
+		if (!ok)
+			printf("# got  %.*s\n# want %s\n", (int)out.len, out.data, want);
+		wm_buf_release(&out);
+		group_free(&group);
+	}
+	tap_ok(ok, "conditional aggregates of random rows agree with a loop over them");
+	wm_agg_free(agg);
+}
+
 /* Damaged bytes give an error or a cell that prints, merges and encodes; nothing else (the sanitizers watch). */
 static void
 test_damage(void)
@@ -615,6 +327,18 @@ test_damage(void)
 	tap_ok(!wm_agg_cell_decode(agg, group.cell, &group.arena, &in), "more values than rows are refused");
 	group_free(&group);
 	wm_agg_free(agg);
+	agg = plan_of("count:v:ge:5");
+	group = group_new(agg);
+	wm_get_init(&in, wm_span("\1\2", 2));
+	tap_ok(!wm_agg_cell_decode(agg, group.cell, &group.arena, &in), "more rows that fulfil a condition too");
+	group_free(&group);
+	wm_agg_free(agg);
+	agg = plan_of("median:v");
+	group = group_new(agg);
+	wm_get_init(&in, wm_span("\1\2\0\0\1\0\0\0\0\0\0\0\1", 13));
+	tap_ok(!wm_agg_cell_decode(agg, group.cell, &group.arena, &in), "and more values of a percentile");
+	group_free(&group);
+	wm_agg_free(agg);
 	agg = plan_of("max:v");
 	group = group_new(agg);
 	wm_get_init(&in, wm_span("\1\5\1x", 4));
@@ -628,14 +352,9 @@ test_damage(void)
 int
 main(void)
 {
-	test_errors();
-	test_plan();
-	test_results();
-	test_extremes();
-	test_first_last();
-	test_texts();
 	test_merge_random();
 	test_model_random();
+	test_conditions_random();
 	test_damage();
 	return tap_done();
 }

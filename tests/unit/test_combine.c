@@ -17,12 +17,12 @@ test_model(enum wm_policy policy, const char *name)
 		bool takes_part[SOURCES];
 		size_t count = 1 + tap_random(&seed) % SOURCES;
 
-		wm_combine_init(&combine, policy);
+		wm_combine_init(&combine, policy, 0);
 		for (size_t i = 0; i < count; i++) {
 			struct wm_watermark fresh;
 
 			wm_watermark_init(&fresh, 0);
-			agrees = agrees && wm_combine_add(&combine, &fresh) == i;
+			agrees = agrees && wm_combine_add(&combine, &fresh, 0) == i;
 			own[i] = WM_TIME_NONE;
 			takes_part[i] = true;
 		}
@@ -67,6 +67,132 @@ test_model(enum wm_policy policy, const char *name)
 	tap_ok(agrees, "%s", name);
 }
 
+static void
+saved_and_loaded(struct wm_combine *combine)
+{
+	struct wm_watermark fresh;
+	struct wm_combine back;
+	struct wm_buf bytes;
+	struct wm_get in;
+
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	wm_combine_encode(combine, &bytes);
+	wm_combine_init(&back, combine->policy, combine->idle_us);
+	wm_watermark_init(&fresh, 0);
+	for (size_t i = 0; i < combine->sources_count; i++)
+		wm_combine_add(&back, &fresh, 0);
+	for (size_t len = 0; len < bytes.len; len += 7) {
+		wm_get_init(&in, wm_span(bytes.data, len));
+		if (wm_combine_decode(&back, &in))
+			tap_ok(false, "a state of %zu bytes of %zu is refused", len, bytes.len);
+	}
+	wm_get_init(&in, wm_buf_span(&bytes));
+	if (!wm_combine_decode(&back, &in) || wm_get_left(&in) != 0)
+		tap_ok(false, "a whole state is not refused");
+	wm_buf_release(&bytes);
+	wm_combine_release(combine);
+	*combine = back;
+}
+
+/*
+ * Idleness, worked out anew at each record: a source takes part unless the highest confirmed time has risen by idle_us since
+ * its last record, or since the first confirmation for a record before that.
+ */
+static void
+test_idle(void)
+{
+	uint64_t seed = 4;
+	bool agrees = true;
+	int idle_count = 0;
+
+	for (int stream = 0; stream < 300 && agrees; stream++) {
+		const int64_t idle = 50000;
+		struct wm_combine combine;
+		struct wm_guard guard;
+		int64_t own[SOURCES], mark[SOURCES], watermark = WM_TIME_NONE, confirmed = WM_TIME_NONE;
+		int64_t first_confirmed = WM_TIME_NONE, base = 0;
+		bool is_idle[SOURCES] = { false };
+		size_t count = 1 + tap_random(&seed) % SOURCES;
+
+		wm_combine_init(&combine, WM_POLICY_MIN, idle);
+		wm_guard_init(&guard, idle);
+		for (size_t i = 0; i < count; i++) {
+			struct wm_watermark fresh;
+
+			wm_watermark_init(&fresh, 0);
+			wm_combine_add(&combine, &fresh, 0);
+			own[i] = mark[i] = WM_TIME_NONE;
+		}
+		for (int step = 0; step < 200 && agrees; step++) {
+			/* Some sources speak seldom, and now and then a clock is far ahead. */
+			size_t i = tap_random(&seed) % 4 == 0 ? tap_random(&seed) % count : 0;
+			bool is_wild = tap_random(&seed) % 30 == 0, is_unconfirmed;
+
+			base += (int64_t)(tap_random(&seed) % 4) * 1000;
+			int64_t time_us = is_wild ? base + 1000000000 : base;
+			confirmed = wm_guard_take(&guard, confirmed, time_us, &is_unconfirmed);
+			if (first_confirmed == WM_TIME_NONE)
+				first_confirmed = confirmed;
+			mark[i] = confirmed;
+			for (size_t j = 0; j < count; j++) {
+				int64_t since = mark[j] == WM_TIME_NONE ? first_confirmed : mark[j];
+
+				/* A source that became idle stays so until it speaks. */
+				is_idle[j] = (is_idle[j] && j != i) ||
+					(confirmed != WM_TIME_NONE && confirmed - since >= idle);
+				idle_count += is_idle[j];
+			}
+			wm_combine_speak(&combine, i, time_us, 0);
+			if (!is_wild) {
+				wm_watermark_observe(&combine.sources[i].own, time_us);
+				own[i] = time_us > own[i] ? time_us : own[i];
+			}
+			wm_combine_advance(&combine, i);
+			int64_t least = WM_TIME_END;
+			for (size_t j = 0; j < count; j++) {
+				agrees = agrees && wm_combine_is_idle(&combine, j) == is_idle[j];
+				if (!is_idle[j] && own[j] < least)
+					least = own[j];
+			}
+			if (least != WM_TIME_END && least > watermark)
+				watermark = least;
+			agrees = agrees && combine.watermark_us == watermark;
+			if (step == 100)
+				saved_and_loaded(&combine);
+		}
+		wm_combine_release(&combine);
+	}
+	tap_ok(agrees && idle_count > 1000,
+		"idle sources: 300 random streams as worked out anew, saved and loaded half way");
+}
+
+static void
+test_idle_wall(void)
+{
+	struct wm_combine combine;
+	struct wm_watermark fresh;
+
+	wm_combine_init(&combine, WM_POLICY_MIN, 0);
+	wm_watermark_init(&fresh, 0);
+	wm_combine_add(&combine, &fresh, 1000);
+	wm_combine_add(&combine, &fresh, 1000);
+	wm_watermark_observe(&combine.sources[0].own, 5000000);
+	wm_combine_speak(&combine, 0, 5000000, 1500);
+	tap_ok(!wm_combine_advance(&combine, 0), "a source that has not spoken holds the watermark");
+	tap_int(wm_combine_idle_wall_due_us(&combine, 600), 1600, "it is idle 600 us after it began");
+	tap_ok(!wm_combine_idle_wall(&combine, 600, 1599), "not a microsecond earlier");
+	tap_ok(wm_combine_idle_wall(&combine, 600, 1600) && combine.watermark_us == 5000000,
+		"then it holds nothing back");
+	wm_watermark_observe(&combine.sources[1].own, 1000000);
+	wm_combine_speak(&combine, 1, 1000000, 1700);
+	tap_ok(!wm_combine_advance(&combine, 1) && combine.watermark_us == 5000000,
+		"when it speaks the watermark waits");
+	wm_watermark_observe(&combine.sources[0].own, 9000000);
+	wm_combine_speak(&combine, 0, 9000000, 1800);
+	tap_ok(!wm_combine_advance(&combine, 0), "for the one that is behind now");
+	wm_combine_release(&combine);
+}
+
 int
 main(void)
 {
@@ -75,10 +201,12 @@ main(void)
 
 	struct wm_combine combine;
 	struct wm_watermark spark;
-	wm_combine_init(&combine, WM_POLICY_MIN);
+	wm_combine_init(&combine, WM_POLICY_MIN, 0);
 	wm_watermark_init_spark(&spark, 0);
-	wm_combine_add(&combine, &spark);
+	wm_combine_add(&combine, &spark, 0);
 	tap_int(combine.watermark_us, 0, "Spark's epoch holds before any record");
 	wm_combine_release(&combine);
+	test_idle();
+	test_idle_wall();
 	return tap_done();
 }

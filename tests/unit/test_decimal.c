@@ -865,6 +865,19 @@ test_locale(void)
 	setlocale(LC_ALL, "C");
 }
 
+static void
+test_format(void)
+{
+	struct wm_buf out;
+
+	wm_buf_init(&out, WM_BUF_UNBOUNDED);
+	wm_number_format(wm_span_of("2.0005"), "%.3f", &out);
+	tap_span(wm_buf_span(&out), "2.001", "%.3f of 2.0005, whose double lies above it");
+	wm_number_format(wm_span_of("-1e+300"), "|%8.1e|", &out);
+	tap_span(wm_buf_span(&out), "2.001|-1.0e+300|", "appended, with what stands around the conversion");
+	wm_buf_release(&out);
+}
+
 int
 main(void)
 {
@@ -881,5 +894,6 @@ main(void)
 	test_double_print_random();
 	test_codec();
 	test_locale();
+	test_format();
 	return tap_done();
 }

@@ -99,7 +99,7 @@ test_file(void)
 	struct wm_err err;
 	struct stat found;
 	mode_t mask = umask(0777);
-	char beside[256];
+	char beside[512];
 	const char *path = path_of("jobs.prom");
 	char kept[256];
 
@@ -112,9 +112,15 @@ test_file(void)
 	tap_text(head_of(kept), "# HELP wm_rows_total Rows read,", "what it holds");
 	tap_int(metrics_due_us(&metrics), 6000000, "due a second later");
 
-	/* A process of the same number died between writing and renaming, in a container for one: its file is no obstacle. */
+	/* A process of the same number died between writing and renaming, in a container for one: its file is no obstacle. A
+	   link put there is taken away too, never followed. */
 	snprintf(beside, sizeof(beside), "%s.tmp-%ld", kept, (long)getpid());
-	tap_ok(symlink("/etc/passwd", beside) == 0 && write_at(&metrics, 7000000, &err), "a left-over is taken away");
+	int fd = open(path_of("other"), O_WRONLY | O_CREAT, 0600);
+	tap_ok(fd != -1 && close(fd) == 0, "a file that is none of its business");
+	tap_ok(symlink(path_of("other"), beside) == 0 && write_at(&metrics, 7000000, &err),
+		"a left-over is taken away");
+	tap_ok(stat(path_of("other"), &found) == 0 && found.st_size == 0, "without being followed");
+	unlink(path_of("other"));
 	tap_ok(lstat(beside, &found) == -1 && errno == ENOENT, "and nothing is left over");
 	tap_ok(lstat(kept, &found) == 0 && S_ISREG(found.st_mode), "the file is no link");
 	metrics_release(&metrics);

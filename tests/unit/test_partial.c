@@ -187,6 +187,8 @@ test_texts(void)
 	STATE("sum:v", "1:sum:2:-0.25", "0.5", "-.75");
 	STATE("avg:v", "1:avg:2:30.01", "10.01", "", "20");
 	STATE("sum:v", "1:sum:0:0", "");
+	/* struct.pack in Python: -9e37 as 128 bits, no fraction, no carry, 1e38 as a double, no error */
+	STATE("sum:v", "1:sum:2:~AAAAAGAUavdeglN7aKFKvAAAAAAAAAAAAAAAAAAAAACxoRYq087SRwAAAAAAAAAA", "1e38", "-9e37");
 	STATE("share:v:ge:5", "1:share:1:2", "5", "4", "");
 	STATE("sum:v:if:v:ge:5", "1:sum:1:5", "5", "4", "");
 	STATE("min:v", "1:min:t-2.50", "-2.50", "7");

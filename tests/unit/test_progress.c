@@ -113,22 +113,19 @@ test_widths(void)
 		"2025-11-29T00:00:00Z, 0:14 left",
 		"200 columns");
 	tap_bar(&fit, &status, 95,
-		" 42% [###-----] 1234567 rows, 123k/s, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
+		" 42% [#####---------] 1234567 rows, 123k/s, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
 		"95 columns");
-	tap_bar(&fit, &status, 80, " 42% [##----] 1234567 rows, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
+	tap_bar(&fit, &status, 80, " 42% [##-----] 1234567 rows, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
 		"80 columns");
-	tap_bar(&fit, &status, 0, " 42% [##----] 1234567 rows, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
+	tap_bar(&fit, &status, 0, " 42% [##-----] 1234567 rows, 40 late, watermark 2025-11-29T00:00:00Z, 0:14 left",
 		"columns not known");
-	tap_bar(&fit, &status, 60, " 42% [########------------] 1234567 rows, 40 late, 0:14 left", "60 columns");
+	tap_bar(&fit, &status, 60, " 42% [#######------------] 1234567 rows, 40 late, 0:14 left", "60 columns");
 	tap_bar(&fit, &status, 40, " 42% 1234567 rows, 40 late, 0:14 left", "40 columns");
 	tap_bar(&fit, &status, 20, " 42% 0:14 left", "20 columns");
 	tap_bar(&fit, &status, 5, " 42%", "5 columns");
 	tap_bar(&fit, &status, 4, "", "4 columns hold nothing");
 	utf8.lang = "C.UTF-8";
-	tap_bar(&utf8, &status, 50,
-		" 42% [\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x91\xe2\x96\x91\xe2"
-		"\x96\x91\xe2\x96\x91\xe2\x96\x91\xe2\x96\x91] 1234567 rows, 40 late, 0:14 left",
-		"blocks, a column each");
+	tap_bar(&utf8, &status, 50, " 42% [███░░░░░░] 1234567 rows, 40 late, 0:14 left", "blocks, a column each");
 	unknown.is_forced = true;
 	unknown.bytes_total = 0;
 	tap_bar(&unknown, &status, 80, "1234567 rows, 123k/s, 40 late, watermark 2025-11-29T00:00:00Z",
@@ -141,22 +138,23 @@ test_values(void)
 	struct progress_facts large = fit;
 	struct progress_status at = { 0, 0, 0, false, WM_TIME_NONE };
 
-	tap_bar(&fit, &at, 60, "  0% [-----------------------------------] 0 rows, 0/s", "nothing read, no watermark");
+	tap_bar(&fit, &at, 60, "  0% [----------------------------------------] 0 rows, 0/s",
+		"nothing read, no watermark");
 	at = (struct progress_status){ 999, 1, 0, true, -1 };
 	tap_bar(&fit, &at, 200,
 		" 99% [#######################################-] 1 row, 0/s, 0 late, watermark 1969-12-31T23:59:59Z, "
 		"0:00 left",
 		"not 100 before the end; a watermark before 1970");
 	at = (struct progress_status){ 1000, 99994, 0, false, WM_TIME_NONE };
-	tap_bar(&fit, &at, 40, "100% 99994 rows, 9999/s, 0:00 left", "all read");
+	tap_bar(&fit, &at, 60, "100% [######################] 99994 rows, 9999/s, 0:00 left", "all read");
 	at.bytes = 1001;
 	at.rows = 99995000;
-	tap_bar(&fit, &at, 40, " 99% 99995000 rows, 10.0M/s, 0:00 left", "a file that grows");
+	tap_bar(&fit, &at, 60, " 99% [#################-] 99995000 rows, 10.0M/s, 0:00 left", "a file that grows");
 	large.bytes_total = UINT64_MAX;
 	at = (struct progress_status){ UINT64_MAX / 720, UINT64_MAX, 0, false, WM_TIME_NONE };
-	tap_bar(&large, &at, 40, "  0% 18446744073709551615 rows, 1:59:50 left", "hours");
+	tap_bar(&large, &at, 60, "  0% [------------] 18446744073709551615 rows, 1:59:50 left", "hours");
 	at = (struct progress_status){ UINT64_MAX / 100000, 1, 0, false, WM_TIME_NONE };
-	tap_bar(&large, &at, 40, "  0% 1 row, 0/s, 11d 13h left", "days");
+	tap_bar(&large, &at, 40, "  0% [-------] 1 row, 0/s, 11d 13h left", "days");
 }
 
 /* Whatever the numbers and the width, a line stays within it. */

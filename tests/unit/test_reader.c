@@ -445,6 +445,158 @@ test_check(void)
 	wm_reader_free(reader);
 }
 
+/* Readers side by side, which share the layout of the first. */
+static void
+test_adopt(void)
+{
+	struct job job = { .wants = "b a", .options = { .read_buffer_bytes = 16 } }, rendered = { .is_rendered = true };
+	size_t wants_count;
+	struct wm_reader *first = new_reader(&job, &wants_count), *second = new_reader(&job, &wants_count);
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err;
+
+	tap_ok(!wm_reader_adopt(second, first), "nothing to take over before a header has come");
+	wm_reader_open(first, open_text(wm_span_of("\na,b\r\n1,2\r\n3,4")), "first");
+	while (wm_reader_next(first, &rec, &reject, &err) == WM_READ_MORE && wm_reader_fill(first, &err))
+		;
+	tap_ok(wm_reader_adopt(second, first), "a layout is taken over");
+	tap_ok(wm_reader_format(second) == WM_FORMAT_CSV && wm_reader_delimiter(second) == ',' &&
+			strcmp(wm_reader_line_end(second), "\r\n") == 0 &&
+			wm_span_is(wm_reader_header(second), "a,b\r\n"),
+		"with all that is known");
+	wm_reader_open(second, open_text(wm_span_of("b\ta\n5\t\"6\n7\"\n,\t8")), "second");
+	wm_buf_reset(&got);
+	read_input(second, &rendered, wants_count);
+	tap_span(wm_buf_span(&got), "\"6\n7\",5\r\n8,\",\"\r\n", "another order, delimiter and line end are put right");
+	tap_ok(rec.line == 3 && wm_span_is(rec.fields[0].text, "2"), "the first reader's record is still there");
+	wm_buf_reset(&got);
+	read_input(first, &rendered, wants_count);
+	tap_span(wm_buf_span(&got), "3,4\r\n", "and it goes on");
+	wm_reader_free(second);
+
+	second = new_reader(&job, &wants_count);
+	tap_ok(wm_reader_adopt(second, first), "also from one that is at its end");
+	wm_reader_open(second, open_text(wm_span_of("a,c\n")), "second");
+	wm_buf_reset(&got);
+	read_input(second, &rendered, wants_count);
+	tap_span(wm_buf_span(&got), "FAILED 1 second:1: no column 'b': inputs must have the columns of first",
+		"inputs are held to it");
+	wm_reader_free(second);
+	wm_reader_free(first);
+
+	job = (struct job){ .wants = "2", .options = { .no_header = true } };
+	first = new_reader(&job, &wants_count);
+	second = new_reader(&job, &wants_count);
+	tap_ok(check_ahead(first, "_1\t2\n3\t4\n", "first", &err) && wm_reader_adopt(second, first),
+		"a layout that was looked at");
+	wm_reader_open(second, open_text(wm_span_of("1,2,3\n4,5\n")), "second");
+	wm_buf_reset(&got);
+	read_input(second, &job, wants_count);
+	tap_span(wm_buf_span(&got), "1!ragged 2(5) ", "without a header the number of columns belongs to it");
+	wm_reader_free(second);
+	wm_reader_free(first);
+
+	job = (struct job){ .wants = "a" };
+	first = new_reader(&job, &wants_count);
+	second = new_reader(&job, &wants_count);
+	tap_ok(check_ahead(first, "_{\"a\":1}\n", "first", &err) && wm_reader_adopt(second, first) &&
+			!wm_reader_column_seen(second, 0),
+		"NDJSON");
+	wm_reader_open(second, open_text(wm_span_of("a,b\n")), "second");
+	wm_buf_reset(&got);
+	read_input(second, &job, wants_count);
+	tap_span(wm_buf_span(&got), "FAILED 1 second:1: is CSV, but first is NDJSON: name inputs of one format",
+		"is a layout too");
+	wm_reader_free(second);
+	wm_reader_free(first);
+}
+
+/* A file with the text, under a name that is good until the next call. */
+static const char *
+write_file(struct wm_span text)
+{
+	static char name[64];
+	static int fd = -1;
+
+	if (fd >= 0)
+		close(fd);
+	fd = open_text(text);
+	snprintf(name, sizeof(name), "@/proc/self/fd/%d", fd);
+	return name;
+}
+
+static void
+check_names_file(const char *file, const char *input, const char *want, const char *name)
+{
+	struct job job = { .wants = "time b,c", .inputs = { wm_span_of(input) } };
+
+	job.options.columns = write_file(wm_span_of(file));
+	wm_reader_free(run(&job));
+	/* Not the number of the descriptor. */
+	const char *path = memmem(got.data, got.len, "/proc/self/fd/", 14);
+	if (path != NULL) {
+		size_t at = (size_t)(path - got.data), end = at + 14;
+
+		while (end < got.len && got.data[end] >= '0' && got.data[end] <= '9')
+			end++;
+		memmove(got.data + at + 1, got.data + end, got.len - end);
+		got.data[at] = 'F';
+		got.len -= end - at - 1;
+	}
+	tap_span(wm_buf_span(&got), want, name);
+}
+
+static void
+test_names_file(void)
+{
+	check_names_file("time,\"b,c\"\n5,6\n", "1,2\ntime,\"b,c\"\n", "1(1|2) 2(time|b,c) ", "names from a file");
+	check_names_file(
+		"\xef\xbb\xbf\r\n\"time\",\"b,c\"\r\n", "1,2\n", "1(1|2) ", "with byte order mark, quotes, CR LF");
+	check_names_file("", "1,2\n", "REFUSED F: is empty: its first line is to name the columns", "an empty file");
+	check_names_file("{\"time\":1}\n", "1,2\n",
+		"REFUSED F: is NDJSON: --columns @FILE takes names from a header of CSV", "NDJSON");
+	check_names_file("time,\"b", "1,2\n", "REFUSED F:1: the header cannot be read: a quoted name never ends",
+		"a header that cannot be read");
+	check_names_file("time,x\n", "1,2\n", "FAILED 1 a:1: no column 'b,c': there are: time, x", "a column it lacks");
+	struct job job = { .options = { .columns = "@/" } };
+	check_job(job, "REFUSED /: Is a directory", "a directory");
+	job.options.columns = "@/none/such";
+	check_job(job, "REFUSED /none/such: No such file or directory", "no file");
+	job = (struct job){ .options = { .columns = "\\@x,y" }, .wants = "@x", .inputs = { wm_span_of("1,2\n") } };
+	check_job(job, "1(1) ", "a name that begins with @");
+	job = (struct job){ .wants = "b", .inputs = { wm_span_of("1\t2,5\n") } };
+	job.options.columns = write_file(wm_span_of("a\tb\n"));
+	job.inputs[0] = wm_span_of("1\t2,5\n");
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), "1(2,5) ", "the file says what the delimiter is");
+	job.inputs[0] = wm_span_of("{\"b\":7}\n");
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), "1(7) ", "but of NDJSON nothing");
+}
+
+static void
+test_foreign(void)
+{
+	struct job job = { .wants = "a", .has_details = true };
+
+	job.inputs[0] = wm_span_of("a,b\n1,2\n\n==> x.csv <==\n3,4\n");
+	check_job(job,
+		"2(1) 4!ragged{1 field, the header has 2: tail wrote this line between files, use tail -q} 5(3) ",
+		"a line of tail's between records");
+	job.inputs[0] = wm_span_of("{\"a\":1}\n==> x <==\n");
+	check_job(job, "1(1) 2!malformed-json{no object, at byte 1: tail wrote this line between files, use tail -q} ",
+		"also in NDJSON");
+	job.inputs[0] = wm_span("a\0,b\n1,2\n", 9);
+	check_job(job, "FAILED 1 a:1: is no text, as its first line holds a NUL byte: convert it to CSV or NDJSON",
+		"NUL in a header");
+	job.options.no_header = true;
+	job.wants = "1";
+	job.inputs[0] = wm_span("a\0,b\n", 5);
+	wm_reader_free(run(&job));
+	tap_ok(wm_span_equal(wm_buf_span(&got), wm_span("1(a\0) ", 6)), "NUL in a record");
+}
+
 static void
 test_io_errors(void)
 {
@@ -800,6 +952,9 @@ main(void)
 	test_inputs();
 	test_questions();
 	test_check();
+	test_adopt();
+	test_names_file();
+	test_foreign();
 	test_io_errors();
 	test_limit();
 	test_long();

@@ -1,0 +1,237 @@
+#include "lib/agg/part.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <string.h>
+
+/* The least room that a text takes in the arena. */
+#define FAR_BYTES_MIN ((size_t)32)
+
+const struct wm_part_layout wm_part_layouts[WM_PARTS_COUNT] = {
+	[WM_PART_COUNT] = { "count", sizeof(uint64_t), alignof(uint64_t) },
+	[WM_PART_SUM] = { "sum", sizeof(struct wm_decimal_sum), alignof(struct wm_decimal_sum) },
+	[WM_PART_SQUARES] = { "squares", sizeof(struct wm_square_sum), alignof(struct wm_square_sum) },
+	[WM_PART_MIN] = { "min", sizeof(struct wm_extreme), alignof(struct wm_extreme) },
+	[WM_PART_MAX] = { "max", sizeof(struct wm_extreme), alignof(struct wm_extreme) },
+	[WM_PART_FIRST] = { "first", sizeof(struct wm_timed), alignof(struct wm_timed) },
+	[WM_PART_LAST] = { "last", sizeof(struct wm_timed), alignof(struct wm_timed) },
+	[WM_PART_QUANTILE] = { "quantile", sizeof(struct wm_quantile), alignof(struct wm_quantile) },
+	[WM_PART_DISTINCT] = { "distinct", sizeof(struct wm_distinct), alignof(struct wm_distinct) },
+};
+
+static void
+kept_set(struct wm_kept *kept, struct wm_arena *arena, const struct wm_value *value)
+{
+	size_t room = kept->is_far ? kept->far.capacity : sizeof(kept->near);
+
+	if (value->text.len > room) {
+		room = FAR_BYTES_MIN;
+		while (room < value->text.len)
+			room *= 2;
+		kept->far.data = wm_arena_alloc(arena, room);
+		kept->far.capacity = room;
+		kept->is_far = true;
+	}
+	memcpy(kept->is_far ? kept->far.data : kept->near, value->text.data, value->text.len);
+	kept->len = value->text.len;
+	kept->kind = value->kind;
+}
+
+static struct wm_reading
+reading_of(const struct wm_extreme *extreme)
+{
+	struct wm_reading reading = { .value = wm_kept_value(&extreme->kept), .is_number = extreme->kept.is_number };
+
+	if (reading.is_number)
+		reading.number = extreme->number;
+	return reading;
+}
+
+__attribute__((noinline)) void
+wm_extreme_take(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
+{
+	if (extreme->kept.kind != WM_KIND_NULL) {
+		struct wm_reading kept = reading_of(extreme);
+		int order = wm_reading_compare(reading, &kept) * direction;
+
+		if (order < 0 || (order == 0 && wm_span_compare(reading->value.text, kept.value.text) >= 0))
+			return;
+	}
+	if (reading->is_number)
+		extreme->number = reading->number;
+	extreme->kept.is_number = reading->is_number;
+	kept_set(&extreme->kept, arena, &reading->value);
+}
+
+void
+wm_first_add(struct wm_timed *first, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us)
+{
+	if (first->kept.kind == WM_KIND_NULL || event_time_us < first->event_time_us) {
+		first->event_time_us = event_time_us;
+		kept_set(&first->kept, arena, value);
+	}
+}
+
+void
+wm_last_add(struct wm_timed *last, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us)
+{
+	if (last->kept.kind == WM_KIND_NULL || event_time_us >= last->event_time_us) {
+		last->event_time_us = event_time_us;
+		kept_set(&last->kept, arena, value);
+	}
+}
+
+static void
+extreme_merge(struct wm_extreme *into, struct wm_arena *arena, const struct wm_extreme *from, int direction)
+{
+	if (from->kept.kind != WM_KIND_NULL) {
+		struct wm_reading reading = reading_of(from);
+
+		wm_extreme_add(into, arena, &reading, direction);
+	}
+}
+
+/* Ties in event time go to into, in both. */
+static void
+timed_merge(struct wm_timed *into, struct wm_arena *arena, const struct wm_timed *from, bool is_last)
+{
+	struct wm_value value = wm_kept_value(&from->kept);
+
+	if (value.kind == WM_KIND_NULL)
+		return;
+	if (!is_last)
+		wm_first_add(into, arena, &value, from->event_time_us);
+	else if (into->kept.kind == WM_KIND_NULL || from->event_time_us > into->event_time_us)
+		wm_last_add(into, arena, &value, from->event_time_us);
+}
+
+void
+wm_part_merge(enum wm_part part, void *into, struct wm_arena *arena, const void *from)
+{
+	switch (part) {
+	case WM_PART_COUNT:
+		*(uint64_t *)into += *(const uint64_t *)from;
+		break;
+	case WM_PART_SUM:
+		wm_decimal_sum_merge(into, from);
+		break;
+	case WM_PART_SQUARES:
+		wm_square_sum_merge(into, from);
+		break;
+	case WM_PART_MIN:
+	case WM_PART_MAX:
+		extreme_merge(into, arena, from, part == WM_PART_MIN ? -1 : 1);
+		break;
+	case WM_PART_FIRST:
+	case WM_PART_LAST:
+		timed_merge(into, arena, from, part == WM_PART_LAST);
+		break;
+	case WM_PART_QUANTILE:
+		wm_quantile_merge(into, arena, from);
+		break;
+	case WM_PART_DISTINCT:
+		wm_distinct_merge(into, arena, from);
+		break;
+	case WM_PARTS_COUNT:
+		assert(false);
+	}
+}
+
+static void
+kept_encode(const struct wm_kept *kept, struct wm_buf *out)
+{
+	wm_put_u8(out, (uint8_t)kept->kind);
+	if (kept->kind != WM_KIND_NULL)
+		wm_put_span(out, wm_kept_value(kept).text);
+}
+
+/* The value points into the bytes read; WM_KIND_NULL if none was kept, or it is an impossible one. */
+static struct wm_value
+kept_decode(struct wm_get *in)
+{
+	struct wm_value value = { .text = wm_span("", 0), .kind = WM_KIND_NULL };
+	unsigned kind = wm_get_u8(in);
+
+	if (kind != WM_KIND_NULL)
+		value.text = wm_get_span(in);
+	if (kind > WM_KIND_JSON || (kind != WM_KIND_NULL && value.text.len == 0))
+		wm_get_fail(in);
+	else
+		value.kind = (enum wm_kind)kind;
+	return value;
+}
+
+void
+wm_part_encode(enum wm_part part, const void *from, struct wm_buf *out)
+{
+	const struct wm_timed *timed;
+
+	switch (part) {
+	case WM_PART_COUNT:
+		wm_put_varint(out, *(const uint64_t *)from);
+		break;
+	case WM_PART_SUM:
+		wm_decimal_sum_encode(from, out);
+		break;
+	case WM_PART_SQUARES:
+		wm_square_sum_encode(from, out);
+		break;
+	case WM_PART_MIN:
+	case WM_PART_MAX: /* the number is read anew from the text */
+		kept_encode(&((const struct wm_extreme *)from)->kept, out);
+		break;
+	case WM_PART_FIRST:
+	case WM_PART_LAST:
+		timed = from;
+		kept_encode(&timed->kept, out);
+		if (timed->kept.kind != WM_KIND_NULL)
+			wm_put_i64(out, timed->event_time_us);
+		break;
+	case WM_PART_QUANTILE:
+		wm_quantile_encode(from, out);
+		break;
+	case WM_PART_DISTINCT:
+		wm_distinct_encode(from, out);
+		break;
+	case WM_PARTS_COUNT:
+		assert(false);
+	}
+}
+
+bool
+wm_part_decode(enum wm_part part, void *into, struct wm_arena *arena, struct wm_get *in)
+{
+	struct wm_value value;
+	struct wm_reading reading;
+
+	switch (part) {
+	case WM_PART_COUNT:
+		*(uint64_t *)into = wm_get_varint(in);
+		break;
+	case WM_PART_SUM:
+		return wm_decimal_sum_decode(into, in);
+	case WM_PART_SQUARES:
+		return wm_square_sum_decode(into, in);
+	case WM_PART_MIN:
+	case WM_PART_MAX:
+		value = kept_decode(in);
+		if (value.kind != WM_KIND_NULL) {
+			wm_reading_take(&reading, &value);
+			wm_extreme_take(into, arena, &reading, 1);
+		}
+		break;
+	case WM_PART_FIRST:
+	case WM_PART_LAST:
+		value = kept_decode(in);
+		if (value.kind != WM_KIND_NULL)
+			wm_first_add(into, arena, &value, wm_get_i64(in));
+		break;
+	case WM_PART_QUANTILE:
+		return wm_quantile_decode(into, arena, in);
+	case WM_PART_DISTINCT:
+		return wm_distinct_decode(into, arena, in);
+	case WM_PARTS_COUNT:
+		assert(false);
+	}
+	return !in->failed;
+}

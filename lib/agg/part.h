@@ -1,0 +1,126 @@
+/*
+ * part - what a cell may hold of a column's values, piece by piece.
+ *
+ * A cell has, of each column, the parts that the aggregates of the column need and no
+ * more. All zero bytes are a part without values. What does not fit a part stands in the
+ * arena of the cell, so that a part needs no releasing.
+ *
+ * The table in part.c has a row for each part; merging, encoding and decoding go by it.
+ */
+#ifndef WM_AGG_PART_H
+#define WM_AGG_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/agg/distinct.h"
+#include "lib/agg/quantile.h"
+#include "lib/base/arena.h"
+#include "lib/base/buf.h"
+#include "lib/base/codec.h"
+#include "lib/base/decimal.h"
+#include "lib/base/value.h"
+
+/* Cells are laid out, encoded and fingerprinted in this order. */
+enum wm_part {
+	WM_PART_COUNT, /* uint64_t: values */
+	WM_PART_SUM,
+	WM_PART_SQUARES,
+	WM_PART_MIN,
+	WM_PART_MAX,
+	WM_PART_FIRST,
+	WM_PART_LAST,
+	WM_PART_QUANTILE,
+	WM_PART_DISTINCT,
+	WM_PARTS_COUNT
+};
+
+#define WM_PART_BIT(part) (1u << (part))
+
+struct wm_part_layout {
+	const char *name;
+	size_t size, alignment;
+};
+
+extern const struct wm_part_layout wm_part_layouts[WM_PARTS_COUNT];
+
+/* Texts up to here stand in the cell itself. */
+#define WM_KEPT_NEAR_MAX 16
+
+/* A text that a cell keeps. Once it has room in the arena it stays there, and takes new room only to grow. */
+struct wm_kept {
+	union {
+		char near[WM_KEPT_NEAR_MAX];
+		struct {
+			char *data;
+			size_t capacity;
+		} far;
+	};
+	size_t len;
+	enum wm_kind kind; /* WM_KIND_NULL: no value yet */
+	bool is_far;
+	bool is_number; /* for extremes */
+};
+
+/* min and max */
+struct wm_extreme {
+	struct wm_decimal number; /* set where kept.is_number */
+	struct wm_kept kept;
+};
+
+/* first and last */
+struct wm_timed {
+	int64_t event_time_us;
+	struct wm_kept kept;
+};
+
+static inline struct wm_value
+wm_kept_value(const struct wm_kept *kept)
+{
+	return (struct wm_value){ .text = wm_span(kept->is_far ? kept->far.data : kept->near, kept->len),
+		.kind = kept->kind };
+}
+
+/* The order of values: numbers before texts, numbers by value, texts as bytes. <0, 0, >0. */
+static inline int
+wm_reading_compare(const struct wm_reading *a, const struct wm_reading *b)
+{
+	if (a->is_number != b->is_number)
+		return a->is_number ? -1 : 1;
+	return a->is_number ? wm_decimal_compare(&a->number, a->value.text, &b->number, b->value.text)
+			    : wm_span_compare(a->value.text, b->value.text);
+}
+
+/* What wm_extreme_add() does where more than two exact numbers are to be looked at. */
+void wm_extreme_take(
+	struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction);
+
+/*
+ * direction: -1 for min, 1 for max. Of equal values the text first in byte order stays, of equal texts the first to come.
+ * The common case, two exact numbers of which the new one is inside, is decided here.
+ */
+static inline void
+wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
+{
+	if (extreme->kept.is_number && reading->is_number && extreme->number.is_exact && reading->number.is_exact &&
+		wm_decimal_compare_exact(&reading->number, &extreme->number) * direction < 0)
+		return;
+	wm_extreme_take(extreme, arena, reading, direction);
+}
+
+/* Of equal event times the first to come stays. */
+void wm_first_add(struct wm_timed *first, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us);
+
+/* Of equal event times the last to come stays. */
+void wm_last_add(struct wm_timed *last, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us);
+
+/* from stays as it is; arena is that of into. What would be the first or last to come stays in into. */
+void wm_part_merge(enum wm_part part, void *into, struct wm_arena *arena, const void *from);
+
+void wm_part_encode(enum wm_part part, const void *from, struct wm_buf *out);
+
+/* Into a part without values. */
+WM_MUST_CHECK bool wm_part_decode(enum wm_part part, void *into, struct wm_arena *arena, struct wm_get *in);
+
+#endif

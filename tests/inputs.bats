@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# Which FILEs are read and in which order; what is told of them. tests/laws/inputs.py holds the models.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load /usr/lib/bats/bats-support/load
+	load /usr/lib/bats/bats-assert/load
+	bin=$(cd "${WM_BIN:-build/release}" && pwd)
+	earthquakes=$PWD/tests/data/earthquakes.csv
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+counts() { # of the results on standard input
+	cut -d, -f3 | tail -n +2 | tr '\n' ' '
+}
+
+@test "the earthquakes cut in two, the later half first: said at once, and put right by --order time" {
+	{
+		head -1 "$earthquakes"
+		sed -n '855,$p' "$earthquakes"
+	} >second.csv
+	head -854 "$earthquakes" >first.csv
+	run -0 --separate-stderr "$bin/wm-window" -t time -w 2d --tumbling 1d second.csv first.csv
+	[[ ${stderr_lines[0]} == "wm-window: first.csv:2: begins "*"--order time"* ]]
+	[[ $stderr == *"893 of 1707 rows were late"* ]]
+	run -0 --separate-stderr "$bin/wm-window" -t time -w 2d --tumbling 1d --order time second.csv first.csv
+	assert_equal "$(counts <<<"$output")" "191 226 228 247 299 249 213 14 "
+	[[ $stderr == *"40 of 1707 rows were late"* && $stderr != *begins* ]]
+}
+
+@test "--files0-from names the inputs" {
+	printf 'ts\n1\n' >'a b.csv'
+	printf 'ts\n2\n' >c.csv
+	printf '%s\0' 'a b.csv' c.csv >list
+	run -0 "$bin/wm-window" -t ts --tumbling 10s --files0-from list
+	assert_equal "$(counts <<<"$output")" "2 "
+	run -0 bash -c "printf '%s\0' c.csv | '$bin/wm-window' -t ts --tumbling 10s --files0-from -"
+	assert_equal "$(counts <<<"$output")" "1 "
+}
+
+@test "--columns @FILE takes the names from the first line of a file" {
+	printf 'ts,key\n1,a\n' >s.csv
+	run -0 bash -c "printf '2,b\n' | '$bin/wm-window' -t ts --tumbling 10s -g key --columns @s.csv"
+	assert_line --index 1 "1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,1"
+}
+
+@test "date+time joins two columns" {
+	printf 'day,clock\n2024-03-01,10:30:00\n2024-03-01,11:30:00\n,\n' >in.csv
+	run -1 "$bin/wm-window" -q -t day+clock --tumbling 1h in.csv
+	assert_line --index 1 "2024-03-01T10:00:00Z,2024-03-01T11:00:00Z,1"
+	run -2 "$bin/wm-window" -q -t day+clock+day --tumbling 1h in.csv
+}
+
+@test "--repeated-hour: the earlier or the later of the two" {
+	printf 't\n2025-10-26 02:30:00\n' >in.csv
+	run -0 "$bin/wm-window" -q -t t --tz Europe/Berlin --tumbling 10m in.csv
+	assert_line --index 1 --partial "2025-10-26T02:30:00+02:00"
+	run -0 "$bin/wm-window" -q -t t --tz Europe/Berlin --repeated-hour later --tumbling 10m in.csv
+	assert_line --index 1 --partial "2025-10-26T02:30:00+01:00"
+}
+
+@test "--time-reference gives the year that a format lacks" {
+	printf 't\nDec 31 23:59:59\nJan  1 00:00:01\n' >in.csv
+	run -2 "$bin/wm-window" -t t --time-format '%b %e %H:%M:%S' --tumbling 1d in.csv
+	run -0 "$bin/wm-window" -q -t t --time-format '%b %e %H:%M:%S' --time-reference 2022-01-01 --tumbling 1d in.csv
+	assert_line --index 1 --partial "2021-12-31T00:00:00Z"
+	assert_line --index 2 --partial "2022-01-01T00:00:00Z"
+}
+
+@test "--max-jump without a confirmation: no watermark, and that is said" {
+	printf 'ts\n1\n100000\n5\n' >in.csv
+	run -0 --separate-stderr "$bin/wm-window" -t ts -w 1s --max-jump 10s --tumbling 10s in.csv
+	assert_equal "${#lines[@]}" 3
+	[[ $stderr == *--max-jump* ]]
+}
+
+@test "a compressed, encoded or differently shaped input: the command that helps" {
+	printf 'ts\n1\n' >in.csv
+	gzip -c in.csv >in.csv.gz
+	run -2 "$bin/wm-window" -t ts --tumbling 1s in.csv.gz
+	assert_output --partial zcat
+	iconv -f UTF-8 -t UTF-16 in.csv >in16.csv
+	run -2 "$bin/wm-window" -t ts --tumbling 1s in16.csv
+	assert_output --partial iconv
+	printf '[{"ts":1},{"ts":2}]\n' >array.json
+	run -2 "$bin/wm-window" -t ts --tumbling 1s array.json
+	assert_output --partial "jq -c"
+	printf '{\n  "ts": 1\n}\n' >pretty.json
+	run -2 "$bin/wm-window" -t ts --tumbling 1s pretty.json
+	assert_output --partial "jq -c"
+	printf '2024-01-01T10:00:00Z,a\n' >lost.csv
+	run -2 "$bin/wm-window" -t ts --tumbling 1s lost.csv
+	assert_output --partial header
+}
+
+@test "a header in the middle is skipped and counted" {
+	printf 'ts,k\n1,a\nts,k\n2,a\n' >in.csv
+	run -0 "$bin/wm-window" -q -t ts --tumbling 10s --report report in.csv
+	assert_equal "$(counts <<<"$output")" "2 "
+	assert_equal "$(jq .headers_repeated report)" 1
+}
