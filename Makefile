@@ -19,7 +19,7 @@ OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-rec
 OPT := $(OPT_$(VARIANT))
 CFLAGS_ALL := -std=c17 $(WARNINGS) $(OPT) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 -Wall -Wextra -Wshadow -Werror -fno-exceptions -fno-rtti $(OPT) $(CXXFLAGS)
-LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lm
+LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
@@ -30,7 +30,7 @@ CMD := cli inputs outputs report stream
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/cut record/foreign record/header record/reader record/record record/scan record/writer \
+	record/csv record/cut record/display record/foreign record/header record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/ordered state/table \
@@ -40,7 +40,7 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut foreign header ndjson reader record scan writer \
+	csv cut display foreign header ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	ordered table \

@@ -51,16 +51,19 @@ static void say(struct explanation *e, const char *format, ...) WM_PRINTF(2, 3);
 static void
 say(struct explanation *e, const char *format, ...)
 {
-	va_list args;
-	char text[1024];
+	va_list args, again;
 
 	va_start(args, format);
-	int len = vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	assert(len >= 0 && (size_t)len < sizeof(text));
+	va_copy(again, args);
+	int len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	if (e->text.len != 0)
 		wm_buf_add_byte(&e->text, ' ');
-	wm_buf_add_text(&e->text, text);
+	bool fits = wm_buf_reserve(&e->text, (size_t)len + 1);
+	assert(len >= 0 && fits);
+	vsnprintf(e->text.data + e->text.len, (size_t)len + 1, format, args);
+	va_end(args);
+	e->text.len += (size_t)len;
 }
 
 /* A text of the command line or of a list of names, appended as messages show it. */

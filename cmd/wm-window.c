@@ -124,6 +124,7 @@ struct results {
 	const struct wm_agg *agg;
 	const struct wm_zone *zone;
 	enum wm_time_unit unit;
+	const char *ofmt; /* NULL: the shortest text that is exact */
 	struct wm_span *names;
 	struct wm_value *values;
 	size_t count;
@@ -166,6 +167,7 @@ open_results(struct results *results, struct stream *s, const struct options *op
 		.agg = agg,
 		.zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone,
 		.unit = (enum wm_time_unit)opt->common.output_time,
+		.ofmt = opt->common.ofmt,
 	};
 	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&name, WM_BUF_UNBOUNDED);
@@ -211,6 +213,22 @@ time_value(const struct results *results, int64_t time_us, char *text)
 	return (struct wm_value){ wm_span(text, len), results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
 }
 
+/* A computed number that is no integer, from offset at on, by --ofmt. */
+static void
+format_fraction(struct results *results, size_t at)
+{
+	struct wm_span number = wm_span(results->text.data + at, results->text.len - at);
+	struct wm_buf formatted;
+
+	if (memchr(number.data, '.', number.len) == NULL && memchr(number.data, 'e', number.len) == NULL)
+		return;
+	wm_buf_init(&formatted, WM_BUF_UNBOUNDED);
+	wm_number_format(number, results->ofmt, &formatted);
+	results->text.len = at;
+	wm_buf_add(&results->text, formatted.data, formatted.len);
+	wm_buf_release(&formatted);
+}
+
 static void
 write_row(struct results *results, struct stream *s, const struct wm_window_row *row)
 {
@@ -229,6 +247,8 @@ write_row(struct results *results, struct stream *s, const struct wm_window_row 
 
 		results->values[i].kind =
 			wm_agg_cell_print(results->agg, row->cell, i - first, window_us, &results->text);
+		if (results->ofmt != NULL && !wm_agg_output_is_chosen(results->agg, i - first))
+			format_fraction(results, before);
 		results->values[i].text.len = results->text.len - before;
 	}
 	const char *at = results->text.data;

@@ -286,6 +286,14 @@ holds_late() {
 	assert_output --partial 'a\x1B[31m'
 }
 
+@test "texts of any length" {
+	local zeros
+	zeros=$(printf '%05000d' 0)
+	run -0 --separate-stderr "$build/wm-window" -t time --tumbling "${zeros}5m" -w "${zeros}2m" --fail-late "${zeros}1/9" \
+		-g "$zeros" --explain
+	assert_output --partial '5m each'
+}
+
 @test "windows at the ends of the calendar" {
 	explain --tumbling 9000y -w 9000d
 	[[ $text == *'is written at the end of the input: no time of the years 1 to 9999 completes it.'* ]]

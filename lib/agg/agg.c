@@ -94,6 +94,15 @@ wm_agg_cell_rows(const struct wm_agg *agg, const void *cell)
 	return *wm_branch_rows_of(&agg->all, cell);
 }
 
+bool
+wm_agg_output_is_chosen(const struct wm_agg *agg, size_t output)
+{
+	const unsigned chosen = WM_PART_BIT(WM_PART_MIN) | WM_PART_BIT(WM_PART_MAX) | WM_PART_BIT(WM_PART_FIRST) |
+		WM_PART_BIT(WM_PART_LAST);
+
+	return (agg->outputs[output].function->parts & chosen) != 0;
+}
+
 enum wm_kind
 wm_agg_cell_print(const struct wm_agg *agg, const void *cell, size_t output, int64_t window_us, struct wm_buf *out)
 {
