@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-window
 
-CMD := cli inputs outputs report stream
+CMD := cli inputs metrics outputs progress report stream
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -44,7 +44,8 @@ UNIT := \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	ordered table \
-	windowing
+	windowing \
+	metrics progress report
 
 FUZZ := records
 
@@ -77,7 +78,7 @@ $(TOOL_BINARIES): $B/%: $B/cmd/%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$B/unit/test_%: $B/tests/unit/test_%.o $(LIB_OBJECTS)
+$B/unit/test_%: $B/tests/unit/test_%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
@@ -208,6 +209,16 @@ shown(const char *text)
 	return shown_span(wm_span_of(text));
 }
 
+/* What may stand on the terminal, to be wiped before anything else is written there; NULL: nothing. */
+static struct progress *bar;
+
+static void
+hide_bar(struct wm_buf *out)
+{
+	if (bar != NULL)
+		progress_hide(bar, out);
+}
+
 /* One line in one write, whatever bytes the message holds. */
 static void
 print_message(const char *format, va_list args)
@@ -225,6 +236,7 @@ print_message(const char *format, va_list args)
 	(void)fits;
 	vsnprintf(message.data, (size_t)len + 1, format, args);
 	wm_buf_init(&line, WM_BUF_UNBOUNDED);
+	hide_bar(&line);
 	wm_buf_addf(&line, "%s: ", tool_name);
 	for (int at = 0; at < len; at++) {
 		unsigned char byte = (unsigned char)message.data[at];
@@ -259,7 +271,37 @@ cli_warn(const char *format, ...)
 void
 cli_progress(struct wm_span line)
 {
-	fwrite(line.data, 1, line.len, stderr);
+	struct wm_buf bytes;
+
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	hide_bar(&bytes);
+	wm_buf_add(&bytes, line.data, line.len);
+	fwrite(bytes.data, 1, bytes.len, stderr);
+	wm_buf_release(&bytes);
+}
+
+void
+cli_bar(struct progress *progress, const struct progress_status *status, int64_t now_us)
+{
+	struct winsize size = { 0 };
+	struct wm_buf bytes;
+
+	if (!progress_is_due(progress, now_us))
+		return;
+	bar = progress;
+	ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	progress_show(progress, status, size.ws_col, now_us, &bytes);
+	fwrite(bytes.data, 1, bytes.len, stderr);
+	wm_buf_release(&bytes);
+}
+
+void
+cli_bar_end(void)
+{
+	if (bar != NULL)
+		cli_progress(wm_span(NULL, 0));
+	bar = NULL;
 }
 
 void

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmd/progress.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
@@ -199,6 +200,10 @@ void cli_warn(const char *format, ...) WM_PRINTF(1, 2);
 
 /* A progress object, whole with its line end, on standard error. */
 void cli_progress(struct wm_span line);
+
+/* Draws the bar on standard error, if it is due; it is wiped before any message. cli_bar_end(): it is wiped for good. */
+void cli_bar(struct progress *progress, const struct progress_status *status, int64_t now_us);
+void cli_bar_end(void);
 
 /* Prints err's message and exits with its status. */
 _Noreturn void cli_die(const struct wm_err *err);

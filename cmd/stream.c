@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/inputs.h"
+#include "cmd/metrics.h"
 #include "cmd/outputs.h"
+#include "cmd/progress.h"
 #include "lib/base/hash.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
@@ -87,6 +90,8 @@ struct stream {
 	struct outputs *outputs;
 	struct report report;
 	struct report_state state;
+	struct metrics metrics;
+	struct progress progress;
 	struct wm_buf text;
 };
 
@@ -232,6 +237,7 @@ struct stream *
 stream_open(const struct cli_common *common, const struct stream_facts *facts)
 {
 	struct stream *s = wm_calloc(1, sizeof(struct stream));
+	struct wm_err err;
 
 	wm_hash_init();
 	outputs_guard_descriptors();
@@ -250,6 +256,8 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
 	s->outputs = outputs_open(common);
+	if (!metrics_init(&s->metrics, common->metrics_path, &err))
+		cli_misuse("%s", err.message);
 	report_init(&s->report, cli_tool_name(), facts->operator_name);
 	report_clock(&s->report, s->started_us, 0);
 	s->report.batch_watermark_us = s->watermark_us;
@@ -332,6 +340,28 @@ first_event_time(struct stream *s, size_t file)
 	return time_us;
 }
 
+/* Whether there will be a bar on the terminal. */
+static void
+open_progress(struct stream *s)
+{
+	bool is_forced = s->common->progress == CLI_PROGRESS_BAR;
+	bool is_asked = is_forced || (s->common->progress == CLI_PROGRESS_AUTO && !s->common->quiet);
+	uint64_t bytes_total = inputs_bytes_total(s->inputs);
+	struct progress_facts facts = {
+		.is_forced = is_forced,
+		.is_stderr_terminal = is_asked && isatty(STDERR_FILENO) == 1,
+		.is_stdout_terminal = isatty(STDOUT_FILENO) == 1,
+		.is_input_regular = bytes_total != 0,
+		.bytes_total = bytes_total,
+		.term = getenv("TERM"),
+		.lc_all = getenv("LC_ALL"),
+		.lc_ctype = getenv("LC_CTYPE"),
+		.lang = getenv("LANG"),
+	};
+
+	progress_init(&s->progress, &facts, s->started_us);
+}
+
 void
 stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 {
@@ -339,6 +369,7 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 
 	outputs_set_columns(s->outputs, names, names_count);
 	inputs_begin(s->inputs);
+	open_progress(s);
 	if (s->common->order != CLI_ORDER_TIME)
 		return;
 	int64_t *times = wm_reallocarray(NULL, files_count, sizeof(times[0]));
@@ -401,7 +432,7 @@ reject_field(struct stream *s, const char *reason, const char *column, const int
 
 /* Waiting */
 
-enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_SIGNAL };
+enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_TICK, WAIT_SIGNAL };
 
 static void
 notice_no_watermark(struct stream *s)
@@ -416,6 +447,9 @@ static int64_t
 wait_limit_us(const struct stream *s)
 {
 	int64_t until_us = wm_trigger_due_us(&s->trigger), now_us;
+
+	if (s->is_started && metrics_due_us(&s->metrics) < until_us)
+		until_us = metrics_due_us(&s->metrics);
 
 	if (s->is_notice_due && s->started_us + NOTICE_AFTER_US < until_us)
 		until_us = s->started_us + NOTICE_AFTER_US;
@@ -459,6 +493,10 @@ wait_for_input(struct stream *s)
 			end = WAIT_BATCH_DUE;
 			break;
 		}
+		if (ready == 0 && s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics)) {
+			end = WAIT_TICK;
+			break;
+		}
 		if (ready == 0 && s->is_notice_due)
 			notice_no_watermark(s);
 	}
@@ -488,15 +526,28 @@ before_read(struct stream *s)
 	return end;
 }
 
+static void
+write_metrics(struct stream *s)
+{
+	struct wm_err err;
+
+	if (!metrics_write(&s->metrics, &s->report, &s->state, s->watermark_us, clock_us(CLOCK_REALTIME),
+		    clock_us(CLOCK_MONOTONIC), &err))
+		fail(s, &err);
+}
+
 /* Something will be written: creates the side files, and settles how results look as soon as an input has told it. */
 static void
 start_outputs(struct stream *s, bool is_last)
 {
 	const struct wm_reader *layout = inputs_layout(s->inputs);
 
-	if (!s->is_started)
+	if (!s->is_started) {
 		outputs_start(s->outputs);
-	s->is_started = true;
+		s->is_started = true;
+		if (s->metrics.path != NULL)
+			write_metrics(s);
+	}
 	if (s->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
 		return;
 	outputs_settle(s->outputs, layout);
@@ -508,7 +559,7 @@ start_outputs(struct stream *s, bool is_last)
 bool
 stream_has_progress(const struct stream *s)
 {
-	return outputs_has_report(s->outputs) || s->common->progress == CLI_PROGRESS_JSON;
+	return outputs_has_report(s->outputs) || s->common->progress == CLI_PROGRESS_JSON || s->metrics.path != NULL;
 }
 
 bool
@@ -526,6 +577,8 @@ stream_set_state(struct stream *s, const struct report_state *state)
 static void
 make_object(struct stream *s)
 {
+	if (s->is_each)
+		s->report.batch_watermark_us = s->watermark_us;
 	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
 	wm_buf_reset(&s->text);
 	report_progress(&s->report, &s->state, clock_us(CLOCK_REALTIME), &s->text);
@@ -555,7 +608,8 @@ has_second(const struct stream *s)
 static bool
 is_tick_due(const struct stream *s)
 {
-	return wants_object != 0 || (has_second(s) && clock_us(CLOCK_MONOTONIC) >= s->tick_next_us);
+	return wants_object != 0 || (s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics)) ||
+		(has_second(s) && clock_us(CLOCK_MONOTONIC) >= s->tick_next_us);
 }
 
 /* The operator has said what it holds. */
@@ -566,6 +620,10 @@ finish_tick(struct stream *s)
 
 	s->is_ticking = false;
 	wants_object = 0;
+	if (s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics))
+		write_metrics(s);
+	if (!is_asked && !(is_second && has_second(s)))
+		return;
 	make_object(s);
 	if (is_asked || (has_second(s) && is_second && s->common->progress == CLI_PROGRESS_JSON))
 		cli_progress(wm_buf_span(&s->text));
@@ -827,6 +885,20 @@ end_file(struct stream *s, int64_t due_us)
 	return ends_batch(s, false) && end_batch(s);
 }
 
+static void
+show_bar(struct stream *s)
+{
+	struct progress_status status = {
+		.bytes = inputs_counts(s->inputs).bytes,
+		.rows = s->report.rows_in,
+		.rows_late = s->report.rows_late,
+		.has_watermark = s->has_watermark,
+		.watermark_us = s->watermark_us,
+	};
+
+	cli_bar(&s->progress, &status, clock_us(CLOCK_MONOTONIC));
+}
+
 /* Before a read, between two records: what a signal or the clock asks for; true if a batch ends or the operator is asked what it holds. */
 static bool
 pause_for_input(struct stream *s)
@@ -843,7 +915,11 @@ pause_for_input(struct stream *s)
 		if (stop_signal != 0)
 			return begin_end(s);
 		break;
+	case WAIT_TICK:
+		break;
 	case WAIT_INPUT:
+		if (s->progress.is_wanted)
+			show_bar(s);
 		if (!inputs_fill(s->inputs, s->source, &err))
 			fail(s, &err);
 		break;
@@ -1060,6 +1136,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 			&s->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
 	if (is_too_late)
 		status = CLI_TOO_LATE;
+	cli_bar_end();
 	start_outputs(s, true);
 	s->report.lines_blank = counts.lines_blank;
 	s->report.headers_repeated = counts.headers_repeated;
@@ -1072,6 +1149,9 @@ stream_finish(struct stream *s, uint64_t open_count)
 	wm_buf_reset(&s->text);
 	report_final(&s->report, &s->state, s->watermark_us, open_count, status, &s->text);
 	outputs_put_report(s->outputs, wm_buf_span(&s->text));
+	if (s->metrics.path != NULL)
+		write_metrics(s);
+	metrics_release(&s->metrics);
 	outputs_close(s->outputs);
 	free_stream(s);
 	if (stop_signal != 0) {

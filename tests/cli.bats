@@ -496,6 +496,13 @@ list_of_completion() {
 	done
 }
 
+@test "the man page has the aggregates that there are, and no other" {
+	run -2 "$wm" -t time --tumbling 1d -a nothing:c
+	sed 's/.*there are: //; s/, /\n/g' <<<"$output" | sort >"$out"
+	sed -n '/^\.It Fl a , /,/^\.El/p' man/wm-window.1 | sed -n 's/^\.It //; s/ Ta .*//p' | sed 's/ , /\n/g' |
+		sed -E 's/^Cm //; s/:.*//; s/ Ns Ar //; s/ *$//' | sort -u | diff - "$out"
+}
+
 @test "the completions have the options of --help=all, and no other, with their choices and files" {
 	local tool shell
 	for tool in $(tools); do

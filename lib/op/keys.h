@@ -1,0 +1,36 @@
+/*
+ * keys - the key columns of a record as one key of a table, and back.
+ *
+ * One column is its text, and its kind the tag of the entry; several are kind,
+ * length and text of each, so that no two keys run together. The order is that
+ * of results: column by column null before the empty string, then bytes, then
+ * kind.
+ */
+#ifndef WM_OP_KEYS_H
+#define WM_OP_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/span.h"
+#include "lib/base/value.h"
+#include "lib/state/table.h"
+
+/* The key of count values and its tag. text (born WM_BUF_UNBOUNDED) holds it where it is of several columns. */
+struct wm_span wm_keys_pack(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag);
+
+/* The values of an entry's key, borrowed from it. */
+void wm_keys_unpack(const struct wm_entry *entry, struct wm_value *values, size_t count);
+
+/* The order of two entries with keys of equally many columns. */
+int wm_keys_compare(const struct wm_entry *a, const struct wm_entry *b);
+
+/* A number that orders like the first bytes of the key: decides most comparisons. Equal ones say nothing. */
+uint64_t wm_keys_prefix(const struct wm_entry *entry);
+
+/* Whether wm_keys_pack() could have made this key of count columns. */
+bool wm_keys_are_valid(struct wm_span key, uint8_t tag, size_t count);
+
+#endif
