@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-window
 
-CMD := cli inputs metrics outputs progress report stream
+CMD := cli explain inputs metrics outputs progress report stream
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -119,18 +119,24 @@ bench: all
 format:
 	clang-format -i $(SOURCES)
 
+MAN7 := wm-watermark
+SHARE := $(DESTDIR)$(PREFIX)/share
+BASH := $(SHARE)/bash-completion/completions
+FISH := $(SHARE)/fish/vendor_completions.d
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man/man7 $(BASH) $(FISH) \
+		$(SHARE)/zsh/site-functions
 	install $(TOOL_BINARIES) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(TOOLS:%=man/%.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	for tool in $(TOOLS); do \
-		install -m 644 completions/wm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$tool; done
+	install -m 644 $(TOOLS:%=man/%.1) $(SHARE)/man/man1
+	install -m 644 $(MAN7:%=man/%.7) $(SHARE)/man/man7
+	install -m 644 completions/_wm $(SHARE)/zsh/site-functions
+	for tool in $(TOOLS); do install -m 644 completions/wm.bash $(BASH)/$$tool && \
+		install -m 644 completions/wm.fish $(FISH)/$$tool.fish || exit 1; done
 
 uninstall:
-	for tool in $(TOOLS); do rm -f $(DESTDIR)$(PREFIX)/bin/$$tool \
-		$(DESTDIR)$(PREFIX)/share/man/man1/$$tool.1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$tool; done
+	rm -f $(TOOLS:%=$(DESTDIR)$(PREFIX)/bin/%) $(TOOLS:%=$(SHARE)/man/man1/%.1) $(MAN7:%=$(SHARE)/man/man7/%.7) \
+		$(SHARE)/zsh/site-functions/_wm $(TOOLS:%=$(BASH)/%) $(TOOLS:%=$(FISH)/%.fish)
 
 clean:
 	rm -rf build

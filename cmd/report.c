@@ -412,19 +412,6 @@ add_rows_were(struct wm_buf *out, uint64_t part, uint64_t whole)
 		part == 1 ? "was" : "were");
 }
 
-/* Rounded up to what a person would type. */
-static int64_t
-rounded_delay_us(int64_t delay_us)
-{
-	static const int64_t steps_us[] = { 86400000000, 3600000000, 60000000, 1000000, 1000 };
-	int64_t step_us = 1;
-
-	for (size_t i = 0; i < sizeof(steps_us) / sizeof(steps_us[0]) && step_us == 1; i++)
-		if (delay_us >= 10 * steps_us[i])
-			step_us = steps_us[i];
-	return (delay_us + step_us - 1) / step_us * step_us;
-}
-
 static void
 add_instant(struct wm_buf *out, int64_t time_us)
 {
@@ -469,7 +456,7 @@ add_jump(struct wm_buf *out, const struct report *report, const struct report_co
 	wm_buf_addf(out, "%s:%" PRIu64 ": this row, of ", report->jump_input, report->jump_line);
 	add_instant(out, report->jump_time_us);
 	wm_buf_add_text(out, ", moved the watermark on by ");
-	wm_duration_print(rounded_delay_us(report->jump_us), out);
+	wm_duration_print(wm_duration_round_up(report->jump_us), out);
 	wm_buf_addf(out, ": %" PRIu64 " of the %" PRIu64 " rows behind it were late: is its clock right?",
 		report->rows_late - report->jump_late_before, report->rows_in - report->jump_rows_before - 1);
 	if (context->max_jump_text == NULL)
@@ -502,7 +489,7 @@ add_meaning(struct wm_buf *out, const struct report *report, const struct report
 	else
 		wm_buf_addf(out, "the delay%s%s is short for this source; ", of, delay);
 	wm_buf_add_text(out, "a delay of ");
-	wm_duration_print(rounded_delay_us(report->disorder_max_us), out);
+	wm_duration_print(wm_duration_round_up(report->disorder_max_us), out);
 	wm_buf_add_text(out, " would have dropped nothing");
 }
 
@@ -554,7 +541,7 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 static void
 add_none_late(struct wm_buf *out, const struct report *report, const struct report_context *context)
 {
-	int64_t enough_us = rounded_delay_us(report->disorder_max_us);
+	int64_t enough_us = wm_duration_round_up(report->disorder_max_us);
 
 	begin_line(out);
 	wm_buf_addf(out, "%" PRIu64 " row%s, none late", report->rows_in, report->rows_in == 1 ? "" : "s");
@@ -630,7 +617,7 @@ add_rejected(struct wm_buf *out, const struct report *report, const struct repor
 		if (context->rejects_path != NULL)
 			wm_buf_addf(out, "): in %s", context->rejects_path);
 		else
-			wm_buf_add_text(out, "): --rejects FILE keeps them");
+			wm_buf_add_text(out, "): --rejects FILE keeps such rows");
 		if (report->rows_rejected == report->rows_in)
 			wm_buf_add_text(out, "; is this the right column and format?");
 	}

@@ -80,6 +80,7 @@ struct stream {
 	bool is_file_begun;       /* a record of the FILE was taken in */
 	bool is_observed_plainly; /* the next record needs nothing of observe_more() */
 	size_t files_begun;
+	size_t files_behind;  /* of these, that began behind the watermark */
 	bool is_started;      /* the outputs are */
 	bool is_settled;      /* so is their form */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
@@ -766,10 +767,10 @@ begin_file(struct stream *s)
 {
 	s->is_file_begun = true;
 	if (s->files_begun++ == 0 || !s->has_watermark || s->common->merge || s->common->quiet ||
-		!wm_is_behind(s->event_time_us, s->watermark_us))
+		!wm_is_behind(s->event_time_us, s->watermark_us) || s->files_behind++ != 0)
 		return;
 	wm_buf_reset(&s->text);
-	wm_duration_print(wm_time_sub(s->watermark_us, s->event_time_us), &s->text);
+	wm_duration_print(wm_duration_round_up(wm_time_sub(s->watermark_us, s->event_time_us)), &s->text);
 	cli_warn("%s:%" PRIu64 ": begins %.*s behind the watermark that the FILE before it left: --order time reads "
 		 "FILEs by their first event time, --merge side by side",
 		inputs_name(s->inputs, s->source), s->rec.line, (int)s->text.len, s->text.data);
@@ -1060,6 +1061,14 @@ warn_unseen_columns(const struct stream *s)
 	return is_any;
 }
 
+/* The first was told when it began. */
+static void
+warn_files_behind(const struct stream *s)
+{
+	if (s->files_behind > 1)
+		cli_warn("%zu FILEs in all began behind the watermark that was left to them", s->files_behind);
+}
+
 static void
 warn_held(const struct stream *s, uint64_t open_count)
 {
@@ -1141,8 +1150,10 @@ stream_finish(struct stream *s, uint64_t open_count)
 	s->report.lines_blank = counts.lines_blank;
 	s->report.headers_repeated = counts.headers_repeated;
 	warn_held(s, open_count);
-	if (!s->common->quiet)
+	if (!s->common->quiet) {
+		warn_files_behind(s);
 		warn_summary(s, is_too_late);
+	}
 	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
 	report_next_batch(&s->report, s->watermark_us);
 	s->report.ended_us = clock_us(CLOCK_REALTIME);

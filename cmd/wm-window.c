@@ -5,6 +5,7 @@
  * reached its end; records that come after that are late. See wm-window(1).
  */
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/stream.h"
 #include "lib/agg/agg.h"
 #include "lib/base/limits.h"
@@ -291,6 +292,23 @@ say_state(const struct wm_windowing *windowing, struct stream *s)
 	stream_set_state(s, &state);
 }
 
+static _Noreturn void
+answer_explain(const struct options *opt, const struct wm_windows *windows)
+{
+	const struct explain_windowing op = {
+		.windows = windows,
+		.windows_text = opt->tumbling != NULL ? opt->tumbling : opt->sliding,
+		.mode = (enum wm_window_mode)opt->mode,
+		.group_by = opt->group_by,
+		.aggregate = opt->aggregate == NULL ? "count" : opt->aggregate,
+	};
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	explain_windowing(&opt->common, &op, &text);
+	cli_answer(&text);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -311,6 +329,8 @@ main(int argc, char **argv)
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct results results;
 	open_results(&results, s, &opt, agg);
+	if (opt.common.explain)
+		answer_explain(&opt, &windows);
 	stream_begin(s, results.names, results.count);
 
 	struct wm_windowing *windowing = wm_windowing_new(&windows, agg, results.keys_count,

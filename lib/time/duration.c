@@ -4,6 +4,7 @@
 
 #include "lib/base/decimal.h"
 #include "lib/base/limits.h"
+#include "lib/time/civil.h"
 
 /* More digits than this behind the point, zeros aside, are never whole microseconds of any unit. */
 #define FRACTION_DIGITS_USED 18
@@ -345,6 +346,19 @@ wm_duration_print(int64_t us, struct wm_buf *out)
 			wm_buf_addf(out, "%" PRIu64 "%s", rest / unit_us, units[i].symbol);
 		rest %= unit_us;
 	}
+}
+
+int64_t
+wm_duration_round_up(int64_t us)
+{
+	static const int64_t steps_us[] = { WM_US_PER_DAY, 3600 * WM_US_PER_SECOND, 60 * WM_US_PER_SECOND,
+		WM_US_PER_SECOND, 1000 };
+	int64_t step_us = 1;
+
+	for (size_t i = 0; i < sizeof(steps_us) / sizeof(steps_us[0]) && step_us == 1; i++)
+		if (us >= 10 * steps_us[i])
+			step_us = steps_us[i];
+	return (us + step_us - 1) / step_us * step_us;
 }
 
 int64_t

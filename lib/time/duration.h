@@ -43,6 +43,9 @@ WM_MUST_CHECK bool wm_duration_parse_fixed(struct wm_span text, int64_t *us, str
 /* "1h30m", "250ms", "2d"; exact, the largest units first; "0s". */
 void wm_duration_print(int64_t us, struct wm_buf *out);
 
+/* Up to what a person would type: whole units, of the largest of which there are ten or more. Not negative, at most WM_DURATION_US_MAX. */
+int64_t wm_duration_round_up(int64_t us);
+
 /* a + b and a - b, held at the ends of int64_t instead of wrapping. */
 int64_t wm_time_add(int64_t a_us, int64_t b_us);
 int64_t wm_time_sub(int64_t a_us, int64_t b_us);

@@ -156,6 +156,17 @@ test_print(void)
 	wm_buf_release(&out);
 }
 
+static void
+test_round_up(void)
+{
+	tap_int(wm_duration_round_up(0), 0, "nothing stays nothing");
+	tap_int(wm_duration_round_up(9999), 9999, "below 10 ms every microsecond stays");
+	tap_int(wm_duration_round_up(10001), 11000, "10.001 ms are 11 ms");
+	tap_int(wm_duration_round_up(INT64_C(575377336000)), INT64_C(576000000000), "6 d 15:49:37 are 160 hours");
+	tap_int(wm_duration_round_up(INT64_C(864000000001)), INT64_C(950400000000),
+		"a little over ten days are eleven");
+}
+
 int
 main(void)
 {
@@ -190,5 +201,6 @@ main(void)
 	tap_int(wm_time_sub(INT64_MIN, 1), INT64_MIN, "subtraction is held at the beginning");
 	tap_int(wm_time_sub(INT64_MAX, -1), INT64_MAX, "subtraction is held at the end");
 	tap_int(wm_time_sub(0, INT64_MIN), INT64_MAX, "the negation that does not exist");
+	test_round_up();
 	return tap_done();
 }

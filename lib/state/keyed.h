@@ -1,0 +1,40 @@
+/*
+ * keyed - keyed state whose keys come and go one by one.
+ *
+ * Entries are those of table.h: a key, a tag and a value of fixed size. Each has
+ * memory of its own, given back when it is taken out. An entry
+ * stays where it is until then. The order of a walk depends on the hash's secret:
+ * whatever is written has to be sorted first.
+ */
+#ifndef WM_STATE_KEYED_H
+#define WM_STATE_KEYED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/state/table.h"
+
+/* Fields are for reading. */
+struct wm_keyed {
+	uint64_t *slots; /* upper 16 bits of the hash | address of the entry; 0: free */
+	size_t mask;     /* slots - 1; there are none while slots is NULL */
+	size_t count;
+	size_t value_bytes;
+	size_t bytes; /* taken from the system */
+};
+
+/* Takes no memory until the first key. value_bytes: size of a value, a multiple of 16. */
+void wm_keyed_init(struct wm_keyed *keyed, size_t value_bytes);
+void wm_keyed_release(struct wm_keyed *keyed);
+
+/* The entry of a key, put in if there was none; *is_new says so: then its value is unset. Keys are shorter than 4 GiB. */
+struct wm_entry *wm_keyed_put(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, bool *is_new);
+
+/* Takes an entry out and frees it. */
+void wm_keyed_take(struct wm_keyed *keyed, struct wm_entry *entry);
+
+/* Walks all entries in no order; *at begins as 0. NULL at the end. Spoilt by putting and taking. */
+struct wm_entry *wm_keyed_next(const struct wm_keyed *keyed, size_t *at);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * pool - objects of one size that come and go.
+ *
+ * Taking and giving back are a few instructions, nothing is kept beside an object, and
+ * blocks in which all objects have gone are given back to the system (but one, so that a pool that breathes
+ * does not trouble it).
+ */
+#ifndef WM_STATE_POOL_H
+#define WM_STATE_POOL_H
+
+#include <stddef.h>
+
+struct wm_pool_block;
+
+/* Fields are for reading. */
+struct wm_pool {
+	size_t object_bytes;
+	size_t block_bytes; /* a power of two; blocks are aligned to it */
+	struct wm_pool_block *open; /* with room for an object */
+	struct wm_pool_block *full;
+	struct wm_pool_block *spare; /* without an object, in neither list */
+	size_t count;                /* objects taken and not given back */
+	size_t bytes;                /* taken from the system */
+};
+
+/* Takes no memory until the first object. object_bytes: a multiple of 16. */
+void wm_pool_init(struct wm_pool *pool, size_t object_bytes);
+
+/* Whatever was not given back is gone too. */
+void wm_pool_release(struct wm_pool *pool);
+
+/* Aligned to 16; not zeroed. */
+void *wm_pool_take(struct wm_pool *pool);
+void wm_pool_give(struct wm_pool *pool, void *object);
+
+#endif
