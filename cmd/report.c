@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/event/watermark.h"
@@ -325,9 +326,9 @@ add_ledger(struct wm_buf *out, const struct report *report)
 {
 	add_count(out, "rows_in", report->rows_in);
 	for (size_t i = 0; i < REPORT_CLASSES; i++) {
-		char name[32] = "rows_";
+		char name[32];
 
-		strncat(name, report_classes[i].name, sizeof(name) - sizeof("rows_"));
+		snprintf(name, sizeof(name), "rows_%s", report_classes[i].name);
 		add_count(out, name, report_class_count(report, i));
 	}
 	add_name(out, "rejected");

@@ -160,7 +160,7 @@ closed_stdout() {
 		printf 'ts,key\n1,a\n1,0%s\n2,b\n' "$long" >"$dir/in.csv"
 		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" --record-limit 1K "$dir/in.csv"
 		answered
-		long=$(printf '%01005d' 0)
+		long=$(printf '%01007d' 0)
 		printf '{"ts":1,"key":"%s"}\n' "$long" >"$dir/in.ndjson"
 		[ "$(wc -c <"$dir/in.ndjson")" -eq 1025 ]
 		attempt 0 '' "$bin/$tool" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"

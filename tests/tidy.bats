@@ -75,7 +75,8 @@ kept() {
 	# Static inline functions are defined where they are declared.
 	grep -oE 'static inline [^({;]*[ *]wm_[a-z0-9_]+ ?\(' "$BATS_TEST_TMPDIR/headers" |
 		grep -oE 'wm_[a-z0-9_]+ ?\($' | tr -d ' (' | sort -u >"$BATS_TEST_TMPDIR/inline"
-	grep -oE '\bwm_[a-z0-9_]+ ?\(' "$BATS_TEST_TMPDIR/headers" | tr -d ' (' | sort -u |
+	# A name before "(*" is the type of a function pointer.
+	grep -oE '\bwm_[a-z0-9_]+ ?\([^*]' "$BATS_TEST_TMPDIR/headers" | sed 's/ *(.*//' | sort -u |
 		comm -23 - "$BATS_TEST_TMPDIR/inline" >"$BATS_TEST_TMPDIR/declared"
 	find "$objects" -name '*.o' -exec gcc-nm --defined-only --extern-only -P {} + |
 		awk '$2 == "T" && $1 ~ /^wm_/ { print $1 }' | sort -u >"$BATS_TEST_TMPDIR/defined"

@@ -13,6 +13,9 @@
 /* Highest such limit: offsets within a record are 32 bits wide, and so are those of a buffer twice as long. */
 #define WM_RECORD_BYTES_HIGHEST ((size_t)1 << 30)
 
+/* Longest line that a --pattern is tried on: the regular expressions of libc take memory and time with its length. */
+#define WM_PATTERN_LINE_BYTES_MAX ((size_t)64 << 10)
+
 /* Read at once, and the first size of the read buffer: past this, larger reads gain nothing. */
 #define WM_READ_BYTES ((size_t)1 << 20)
 

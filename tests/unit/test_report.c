@@ -285,7 +285,7 @@ test_summary_of_guards(struct wm_buf *out)
 	report_reject(&report, "ragged");
 	report_summary(&report, &context, out);
 	tap_line(out,
-		"2 of 10 rows were rejected (1 bad-time, 1 ragged): --rejects FILE keeps them; 2 rows ahead by more "
+		"2 of 10 rows were rejected (1 bad-time, 1 ragged): --rejects FILE keeps such rows; 2 rows ahead by more "
 		"than "
 		"--max-jump 1h did not move the watermark: the first is in.csv:17, of 1970-01-01T00:00:00Z; "
 		"1 repeated header skipped",
