@@ -23,7 +23,7 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-window
+TOOLS := wm-window wm-lag
 
 CMD := cli explain inputs metrics outputs progress report stream
 
@@ -34,7 +34,7 @@ LIB := \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/ordered state/table \
-	op/windowing
+	op/lag op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \

@@ -5,6 +5,10 @@
 #define WM_BASE_UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the longest character. */
+#define WM_UTF8_LEN_MAX 4
 
 /*
  * Bytes of the character that a text of len bytes (at least 1) begins with; 0
@@ -42,6 +46,22 @@ wm_utf8_len(const char *text, size_t len)
 		if ((at[i] & 0xC0) != 0x80)
 			return 0;
 	return want;
+}
+
+/* Writes a character to out and returns its bytes; U+FFFD in place of a surrogate and of what is beyond U+10FFFF. */
+static inline size_t
+wm_utf8_put(uint32_t code, char out[WM_UTF8_LEN_MAX])
+{
+	static const unsigned char first[] = { 0, 0xC0, 0xE0, 0xF0 };
+
+	if ((code >= 0xD800 && code < 0xE000) || code > 0x10FFFF)
+		code = 0xFFFD;
+	unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+
+	out[0] = (char)(first[more] | code >> 6 * more);
+	for (unsigned i = 1; i <= more; i++)
+		out[i] = (char)(0x80 | (code >> 6 * (more - i) & 0x3F));
+	return more + 1;
 }
 
 #endif

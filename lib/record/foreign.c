@@ -149,7 +149,8 @@ wm_foreign_find(struct wm_span line, enum wm_format format, bool has_header)
 		return "is UTF-16: convert it with iconv -f UTF-16LE -t UTF-8";
 	if (has_nul_at(line, 0))
 		return "is UTF-16: convert it with iconv -f UTF-16BE -t UTF-8";
-	if (wm_foreign_is_tail(line))
+	/* A pattern may want it. */
+	if (format != WM_FORMAT_LINES && wm_foreign_is_tail(line))
 		return "begins with a line of tail's for one of several files: use tail -q";
 	if (begins_with_word(trim(line), "<!doctype html") || begins_with_word(trim(line), "<html"))
 		return "is an HTML page, not the data: look at it (with -f curl fails where a server answers with an "

@@ -14,6 +14,7 @@ extern "C" {
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/writer.h"
 }
@@ -192,20 +193,6 @@ hex_value(const char *at)
 	return value;
 }
 
-void
-put_character(wm_buf *out, unsigned code)
-{
-	if (code < 0x80) {
-		wm_buf_add_byte(out, static_cast<char>(code));
-		return;
-	}
-	int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-	static const unsigned char first[] = { 0, 0xC0, 0xE0, 0xF0 };
-	wm_buf_add_byte(out, static_cast<char>(first[more] | code >> 6 * more));
-	while (more-- > 0)
-		wm_buf_add_byte(out, static_cast<char>(0x80 | (code >> 6 * more & 0x3F)));
-}
-
 /* What stands behind a \u. Sets *at behind all that it took. */
 bool
 unescape_unicode(wm_ndjson *nd, const char **at, const char *end)
@@ -223,7 +210,8 @@ unescape_unicode(wm_ndjson *nd, const char **at, const char *end)
 			code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 		}
 	}
-	put_character(&nd->unescaped, code >= 0xD800 && code < 0xE000 ? 0xFFFD : static_cast<unsigned>(code));
+	char character[WM_UTF8_LEN_MAX];
+	wm_buf_add(&nd->unescaped, character, wm_utf8_put(static_cast<uint32_t>(code), character));
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include "lib/record/cut.h"
 #include "lib/record/foreign.h"
 #include "lib/record/header.h"
+#include "lib/record/lines.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/scan.h"
 #include "lib/record/writer.h"
@@ -42,8 +43,10 @@ enum stage {
 	STAGE_HEADER, /* the next record is a CSV header */
 	STAGE_CSV,
 	STAGE_NDJSON,
+	STAGE_LINES,
 	STAGE_SKIP_CSV, /* in a record that is too long and was told of */
 	STAGE_SKIP_NDJSON,
+	STAGE_SKIP_LINES,
 };
 
 struct wm_reader {
@@ -101,7 +104,15 @@ struct wm_reader {
 
 	struct wm_ndjson *ndjson;
 	bool has_lines; /* a batch of NDJSON is not at its end */
+
+	struct wm_lines *lines; /* of a format that is one of lines of text */
 };
+
+static bool
+is_text_lines(enum wm_format format)
+{
+	return format == WM_FORMAT_CLF || format == WM_FORMAT_LOGFMT || format == WM_FORMAT_LINES;
+}
 
 static const char *
 format_name(enum wm_format format)
@@ -128,6 +139,17 @@ check_options(const struct wm_reader_options *options, struct wm_err *err)
 		return wm_err_set(err, WM_ERR_USAGE, "NDJSON has no delimiter: leave it out, or read CSV");
 	if (delimiter != '\0' && delimiter != '\t' && options->format == WM_FORMAT_TSV)
 		return wm_err_set(err, WM_ERR_USAGE, "TSV has a tab as its delimiter: leave yours out, or read CSV");
+	if (delimiter != '\0' && is_text_lines(options->format))
+		return wm_err_set(err, WM_ERR_USAGE, "lines of text have no delimiter: leave it out, or read CSV");
+	if (options->pattern != NULL && options->format != WM_FORMAT_LINES &&
+		(options->format != WM_FORMAT_AUTO || delimiter != '\0'))
+		return wm_err_set(err, WM_ERR_USAGE, "a pattern is for lines of text: read lines, or leave it out");
+	if (options->pattern == NULL && options->format == WM_FORMAT_LINES)
+		return wm_err_set(err, WM_ERR_USAGE,
+			"lines need a pattern: give --pattern REGEX, or @kubectl, @syslog, @haproxy");
+	if (options->columns != NULL && (options->format == WM_FORMAT_CLF || options->format == WM_FORMAT_LOGFMT))
+		return wm_err_set(err, WM_ERR_USAGE,
+			"the columns of clf and logfmt have names of their own: leave --columns out");
 	if (options->record_bytes_max > WM_RECORD_BYTES_HIGHEST)
 		return wm_err_set(err, WM_ERR_USAGE, "a record limit of %zu bytes is too high: %zu is the highest",
 			options->record_bytes_max, WM_RECORD_BYTES_HIGHEST);
@@ -175,7 +197,8 @@ new_reader(const struct wm_reader_options *options)
 	struct wm_reader *reader = wm_calloc(1, sizeof(*reader));
 
 	reader->options = *options;
-	reader->options.columns = NULL;
+	reader->options.columns = NULL; /* both are for wm_reader_new() alone */
+	reader->options.pattern = NULL;
 	reader->fd = -1;
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
@@ -187,6 +210,8 @@ new_reader(const struct wm_reader_options *options)
 		reader->options.read_bytes_max = WM_READ_BYTES;
 	if (options->delimiter != '\0' && options->format == WM_FORMAT_AUTO)
 		reader->options.format = WM_FORMAT_CSV;
+	if (options->pattern != NULL)
+		reader->options.format = WM_FORMAT_LINES;
 	reader->line_end = "\n";
 	reader->delimiter = options->delimiter != '\0' ? options->delimiter
 		: options->format == WM_FORMAT_TSV     ? '\t'
@@ -221,6 +246,7 @@ wm_reader_free(struct wm_reader *reader)
 	wm_scan_free(reader->scan);
 	wm_cut_release(&reader->cut);
 	wm_ndjson_free(reader->ndjson);
+	wm_lines_free(reader->lines);
 	free(reader);
 }
 
@@ -269,6 +295,8 @@ wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
 		copy->path[i] = wm_memdup(column->path[i], column->path_len[i]);
 		copy->path_len[i] = column->path_len[i];
 	}
+	if (reader->lines != NULL && reader->options.format == WM_FORMAT_LOGFMT)
+		wm_lines_want(reader->lines, name_of(copy));
 	return index;
 }
 
@@ -421,7 +449,8 @@ is_blank_line(const struct wm_reader *reader, struct wm_span line)
 	struct wm_span content = wm_cut_content(line);
 	size_t at = 0;
 
-	if (reader->options.no_header && reader->options.format != WM_FORMAT_NDJSON)
+	if ((reader->options.no_header && reader->options.format != WM_FORMAT_NDJSON) ||
+		is_text_lines(reader->options.format))
 		return content.len == 0;
 	while (at < content.len && is_blank(content.data[at]))
 		at++;
@@ -507,6 +536,15 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 			reader->ndjson = wm_ndjson_new(reader->wants, reader->wants_count);
 		fix_stream(reader);
 		reader->stage = STAGE_NDJSON;
+		return PASSED;
+	}
+	if (is_text_lines(format)) {
+		if (reader->columns.count == 0)
+			wm_header_take(&reader->columns, reader->names.names, reader->names.count);
+		if (format != WM_FORMAT_LOGFMT && !find_wanted(reader, &reader->columns, err))
+			return WM_READ_FAILED;
+		fix_stream(reader);
+		reader->stage = STAGE_LINES;
 		return PASSED;
 	}
 	if (reader->scan == NULL || reader->scan->delimiter != reader->input_delimiter) {
@@ -711,7 +749,7 @@ static bool
 read_names_file(struct wm_reader *reader, const char *path, struct wm_err *err)
 {
 	struct wm_reader_options options = {
-		.format = reader->options.format,
+		.format = is_text_lines(reader->options.format) ? WM_FORMAT_AUTO : reader->options.format,
 		.delimiter = reader->options.delimiter,
 		.record_bytes_max = reader->options.record_bytes_max,
 		.read_buffer_bytes = CHECK_READ_BYTES,
@@ -747,13 +785,23 @@ wm_reader_new(const struct wm_reader_options *options, struct wm_err *err)
 	if (!check_options(options, err))
 		return NULL;
 	struct wm_reader *reader = new_reader(options);
-	if (options->columns == NULL || options->format == WM_FORMAT_NDJSON)
-		return reader;
-	reader->options.no_header = true;
-	bool is_well = options->columns[0] == '@' ? read_names_file(reader, options->columns + 1, err)
-						  : read_names(reader, options->columns, err);
-	if (is_well)
-		return reader;
+	enum wm_format format = reader->options.format;
+	if (options->columns != NULL && format != WM_FORMAT_NDJSON) {
+		reader->options.no_header = true;
+		if (options->columns[0] == '@' ? !read_names_file(reader, options->columns + 1, err)
+					       : !read_names(reader, options->columns, err))
+			goto fail;
+	}
+	if (is_text_lines(format)) {
+		reader->lines = wm_lines_new(format, options->pattern, &reader->names, err);
+		if (reader->lines == NULL)
+			goto fail;
+		const struct wm_header *columns = wm_lines_columns(reader->lines);
+		wm_header_take(&reader->names, columns->names, columns->count);
+	}
+	return reader;
+
+fail:
 	wm_reader_free(reader);
 	return NULL;
 }
@@ -811,7 +859,8 @@ wm_reader_adopt(struct wm_reader *reader, const struct wm_reader *from)
 
 	assert(reader->name == NULL);
 	if (layout == NULL || layout->first_name == NULL ||
-		(layout->format != WM_FORMAT_NDJSON && layout->columns.count == 0))
+		(layout->format != WM_FORMAT_NDJSON && layout->format != WM_FORMAT_LOGFMT &&
+			layout->columns.count == 0))
 		return false;
 	reader->format = layout->format;
 	reader->delimiter = layout->delimiter;
@@ -1081,8 +1130,9 @@ begin_lines(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 	return PASSED;
 }
 
+/* The rest of a line that is too long; what follows is for the stage next. */
 static enum wm_read_result
-skip_ndjson(struct wm_reader *reader)
+skip_line(struct wm_reader *reader, enum stage next)
 {
 	struct wm_span text = unread(reader);
 	const char *line_feed = memchr(text.data, '\n', text.len);
@@ -1091,7 +1141,7 @@ skip_ndjson(struct wm_reader *reader)
 	if (line_feed == NULL && !reader->is_at_end)
 		return WM_READ_MORE;
 	reader->line++;
-	reader->stage = STAGE_NDJSON;
+	reader->stage = next;
 	return PASSED;
 }
 
@@ -1103,7 +1153,7 @@ next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 		enum wm_ndjson_result got = WM_NDJSON_END;
 		enum wm_read_result result;
 
-		if (reader->stage == STAGE_SKIP_NDJSON && skip_ndjson(reader) == WM_READ_MORE)
+		if (reader->stage == STAGE_SKIP_NDJSON && skip_line(reader, STAGE_NDJSON) == WM_READ_MORE)
 			return WM_READ_MORE;
 		if (reader->has_lines)
 			got = wm_ndjson_next(reader->ndjson, &line, reader->values);
@@ -1129,6 +1179,64 @@ next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 	}
 }
 
+/* The next line of text, taken; WM_READ_RECORD if there is one. */
+static enum wm_read_result
+take_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_span *raw)
+{
+	struct wm_span text = unread(reader);
+	const char *line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
+
+	*raw = line_feed == NULL ? text : wm_span(text.data, (size_t)(line_feed - text.data) + 1);
+	if (raw->len == 0 && reader->is_at_end)
+		return end_input(reader);
+	rec->line = reader->line;
+	if (line_feed == NULL && !reader->is_at_end) {
+		reader->looked = text.len;
+		if (!is_too_long(reader, text))
+			return WM_READ_MORE;
+		take(reader, text.len);
+		reader->stage = STAGE_SKIP_LINES;
+		return reject_too_long(reader, reject, rec, text);
+	}
+	take(reader, raw->len);
+	reader->line++;
+	return is_too_long(reader, *raw) ? reject_too_long(reader, reject, rec, *raw) : PASSED;
+}
+
+static enum wm_read_result
+next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject)
+{
+	bool is_logfmt = reader->format == WM_FORMAT_LOGFMT;
+
+	for (;;) {
+		struct wm_span raw, content;
+
+		if (reader->stage == STAGE_SKIP_LINES && skip_line(reader, STAGE_LINES) == WM_READ_MORE)
+			return WM_READ_MORE;
+		enum wm_read_result result = take_line(reader, rec, reject, &raw);
+		if (result != PASSED)
+			return result;
+		content = wm_cut_content(raw);
+		if (content.len == 0) {
+			reader->counts.lines_blank++;
+			continue;
+		}
+		const char *wrong = wm_lines_read(reader->lines, content);
+		if (wrong != NULL && reader->options.skips_unmatched) {
+			reader->counts.lines_unmatched++;
+			continue;
+		}
+		if (wrong != NULL)
+			return reject_record(reject, rec, raw, "malformed-line", "%s%s", wrong,
+				wm_foreign_is_tail(raw) ? tail_hint : "");
+		for (size_t i = 0; i < reader->wants_count; i++)
+			reader->values[i] = wm_lines_field(reader->lines, is_logfmt ? i : reader->fields[i]);
+		rec->raw = raw;
+		rec->fields = reader->values;
+		return WM_READ_RECORD;
+	}
+}
+
 enum wm_read_result
 wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
@@ -1140,6 +1248,8 @@ wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject
 	}
 	if (reader->stage == STAGE_NDJSON || reader->stage == STAGE_SKIP_NDJSON)
 		return next_ndjson(reader, rec, reject);
+	if (reader->stage == STAGE_LINES || reader->stage == STAGE_SKIP_LINES)
+		return next_line(reader, rec, reject);
 	return next_csv(reader, rec, reject, err);
 }
 
@@ -1219,6 +1329,8 @@ wm_reader_column_seen(const struct wm_reader *reader, size_t index)
 {
 	if (reader->format == WM_FORMAT_NDJSON)
 		return reader->ndjson != NULL && wm_ndjson_seen(reader->ndjson, index);
+	if (reader->format == WM_FORMAT_LOGFMT)
+		return wm_lines_seen(reader->lines, index);
 	return reader->columns.count != 0;
 }
 

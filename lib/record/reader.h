@@ -1,8 +1,8 @@
 /*
  * reader - inputs of any format as one stream of records.
  *
- * A reader takes several inputs one after the other (CSV, TSV, NDJSON). The
- * first that has a header or record fixes the format, the header, the
+ * A reader takes several inputs one after the other (CSV, TSV, NDJSON, or lines
+ * of logs). The first that has a header or record fixes the format, the header, the
  * delimiter and the line end of the stream. Headers of later ones must name
  * the same columns; another order, delimiter or line end is put right when a
  * record is rendered (wm_reader_render).
@@ -30,7 +30,15 @@
 #include "lib/base/err.h"
 #include "lib/record/record.h"
 
-enum wm_format { WM_FORMAT_AUTO = 0, WM_FORMAT_CSV, WM_FORMAT_TSV, WM_FORMAT_NDJSON };
+enum wm_format {
+	WM_FORMAT_AUTO = 0,
+	WM_FORMAT_CSV,
+	WM_FORMAT_TSV,
+	WM_FORMAT_NDJSON,
+	WM_FORMAT_CLF, /* this and the following: lines of text, see lines.h; never found by WM_FORMAT_AUTO */
+	WM_FORMAT_LOGFMT,
+	WM_FORMAT_LINES,
+};
 
 struct wm_reader_options {
 	enum wm_format
@@ -40,7 +48,9 @@ struct wm_reader_options {
 	bool no_header; /* columns are "1", "2", ... by the first record */
 	const char *columns;      /* NULL, or a comma list of names: CSV without a header line. "@FILE" takes them from
 	                            the first line of FILE, a header of CSV (a name that begins with @ is written "\\@").
-	                            For NDJSON it does nothing */
+	                            For NDJSON it does nothing; for WM_FORMAT_LINES it names the groups of the pattern */
+	const char *pattern;      /* of WM_FORMAT_LINES: see wm_lines_new(). With WM_FORMAT_AUTO it means that */
+	bool skips_unmatched;     /* lines of text that are not of their format are counted, not rejected */
 	size_t record_bytes_max;  /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
 	size_t read_buffer_bytes; /* to begin with, it grows with the records; 0: WM_READ_BYTES. Less where many inputs
 	                             are open at once */
@@ -74,7 +84,7 @@ enum wm_read_result {
 	WM_READ_FAILED,   /* *err is filled; the stream is at its end */
 };
 
-/* Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json", "too-long". */
+/* Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json", "malformed-line", "too-long". */
 struct wm_reject {
 	const char *reason;
 	const char *column; /* its name where one is to blame, else NULL */
@@ -117,14 +127,14 @@ enum wm_format wm_reader_format(const struct wm_reader *reader);
 char wm_reader_delimiter(const struct wm_reader *reader);
 const char *wm_reader_line_end(const struct wm_reader *reader); /* "\n" or "\r\n"; "\n" before */
 
-/* The header line as it came, with a line end, without byte order mark; empty for NDJSON, --no-header and --columns. */
+/* The header line as it came, with a line end, without byte order mark; empty for NDJSON, lines of text, --no-header and --columns. */
 struct wm_span wm_reader_header(const struct wm_reader *reader);
 
 /* The current record (also a rejected one that is whole) in the layout of the stream, with its line end; appended to out
    (born WM_BUF_UNBOUNDED). Byte for byte what came where the layout is the same, but for a line end that the last line lacked. */
 void wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out);
 
-/* Whether a wanted column was there in any record so far (NDJSON; in CSV the header says so). */
+/* Whether a wanted column was there in any record so far (NDJSON, logfmt; else the header or format says so). */
 bool wm_reader_column_seen(const struct wm_reader *reader, size_t index);
 
 /* Counts so far, over all inputs. */
@@ -132,6 +142,7 @@ struct wm_reader_counts {
 	uint64_t bytes;
 	uint64_t lines_blank;
 	uint64_t headers_repeated;
+	uint64_t lines_unmatched; /* with skips_unmatched */
 };
 struct wm_reader_counts wm_reader_counts(const struct wm_reader *reader);
 

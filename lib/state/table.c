@@ -7,6 +7,9 @@
 #include "lib/base/mem.h"
 
 #define SLOTS_MIN 8
+
+/* Up to so many slots a quarter is used at most, above three quarters. */
+#define SLOTS_SPARSE_MAX 128
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
@@ -80,12 +83,20 @@ wm_table_find(const struct wm_table *table, struct wm_span key, uint8_t tag)
 	return entry_of(table->slots[slot_of(table, key, tag, wm_hash(key, tag))]);
 }
 
+/* Small tables, which windows with few keys have, are kept so empty that a key is nearly always found at once; large ones small. */
+static bool
+is_full(const struct wm_table *table)
+{
+	size_t slots = table->mask + 1, after = table->count + 1;
+
+	return slots <= SLOTS_SPARSE_MAX ? after * 4 > slots : after * 4 > slots * 3;
+}
+
 /* The common case is a key that is there: what else there is to do stays out of its way. */
 static __attribute__((noinline)) struct wm_entry *
 put_new(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
 {
-	/* At most three quarters full. */
-	if (table->slots == NULL || (table->count + 1) * 4 > (table->mask + 1) * 3)
+	if (table->slots == NULL || is_full(table))
 		grow(table);
 	assert(key.len <= UINT32_MAX);
 	size_t value_offset = (offsetof(struct wm_entry, key) + key.len + 15) & ~(size_t)15;

@@ -1,0 +1,1592 @@
+/*
+ * wm-lag - how late data runs, and what delay to set.
+ *
+ * Measures the lag and the disorder of every row and writes their distribution
+ * once, at the end; with --advise what each delay would lose, exactly as a run with it would.
+ * See wm-lag(1).
+ */
+#include "cmd/cli.h"
+#include "cmd/stream.h"
+#include "lib/base/decimal.h"
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/base/mem.h"
+#include "lib/base/shown.h"
+#include "lib/base/utf8.h"
+#include "lib/event/watermark.h"
+#include "lib/event/window.h"
+#include "lib/op/lag.h"
+#include "lib/record/display.h"
+#include "lib/record/writer.h"
+#include "lib/time/civil.h"
+#include "lib/time/duration.h"
+#include "lib/time/instant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* enum cli_output_format, and what it lacks. */
+enum { FORMAT_DEFAULT = -1, FORMAT_PROMETHEUS = CLI_OUTPUT_TABLE + 1 };
+
+#define PERCENTILES_MAX 100
+
+/* A note is made where the advised delay is more than this part of the time that the rows span. */
+#define SPAN_PART 10
+
+/* And where the target is fewer rows than this. */
+#define TARGET_ROWS_MIN 10
+
+struct options {
+	struct cli_common common;
+	const char *group_by;
+	const char *every;
+	const char *percentiles;
+	const char *ingest;
+	struct cli_duration max_ahead;
+	bool advise;
+	const char *target;
+	const char *tumbling;
+	const char *sliding;
+	bool plot;
+};
+
+/* Drives parsing and --help; tests hold the man page and the completion to it. */
+#define AT(field) offsetof(struct options, field)
+static const struct cli_option table[] = {
+	CLI_HEADING("Measures"),
+	{ 0, "ingest", "COLUMN|now", "arrival time of a row: measure the lag behind it too", CLI_COLUMN, AT(ingest),
+		CLI_SCREEN },
+	{ 0, "max-ahead", "D", "rows more than D ahead of their arrival (--ingest) are rejected", CLI_DURATION,
+		AT(max_ahead), CLI_ALL },
+	{ 'g', "group-by", "COLUMNS", "keys: each is measured by itself", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
+	{ 0, "every", "SIZE", "measure each window of event time by itself (1h, 1d)", CLI_SPAN_LIST, AT(every),
+		CLI_SCREEN },
+	{ 0, "percentiles", "LIST", "which ones (default 50,95,99,99.9)", CLI_TEXT, AT(percentiles), CLI_SCREEN },
+	CLI_HEADING("Advice"),
+	{ 0, "advise", NULL, "what each delay would lose, and the -w to use", CLI_FLAG, AT(advise), CLI_SCREEN },
+	{ 0, "target", "SHARE", "of the rows may be behind (1/1000, 0.1%; default 1%)", CLI_TEXT, AT(target),
+		CLI_SCREEN },
+	{ 0, "tumbling", "SIZE", "also what such windows would drop", CLI_SPAN_LIST, AT(tumbling), CLI_SCREEN },
+	{ 0, "sliding", "SIZE,SLIDE", "the same for windows of SIZE, one every SLIDE", CLI_SPAN_LIST, AT(sliding),
+		CLI_ALL },
+	CLI_HEADING("Output"),
+	{ 0, "plot", NULL, "a histogram of the lag, or of the disorder", CLI_FLAG, AT(plot), CLI_SCREEN },
+	{ 'o', "output-format", "same|csv|tsv|ndjson|table|prometheus",
+		"format of the results (default table on a terminal, else same: as the input)", CLI_CHOICE,
+		AT(common.output_format), CLI_SCREEN },
+	{ 0, "output-time", "iso|s|ms|us|ns", "format of times in the results (default iso)", CLI_CHOICE,
+		AT(common.output_time), CLI_ALL },
+	{ 0, "ofmt", "FORMAT", "printf format of computed fractions (%.3f)", CLI_TEXT, AT(common.ofmt), CLI_ALL },
+	{ 0, "no-output-header", NULL, "no header line", CLI_FLAG, AT(common.no_output_header), CLI_ALL },
+	{ 0, "out", "FILE", "results here instead of standard output", CLI_PATH, AT(common.out_path), CLI_ALL },
+	CLI_END,
+};
+static const struct cli_tool tool = {
+	.name = "wm-lag",
+	.summary = "how late data runs, and what delay to set",
+	.usage = "[OPTION]... [FILE]...",
+	.examples = "wm-lag -t time --ingest received --advise --tumbling 1h events.csv\n"
+		    "tail -n 100000 access.csv | wm-lag -t time -g host",
+	.options = table,
+	.groups = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS,
+};
+
+/* A part of the rows, part / whole. */
+struct share {
+	int64_t part;
+	int64_t whole;
+};
+
+/* The options, understood. */
+struct plan {
+	const struct options *opt;
+	const struct wm_zone *zone;
+	struct wm_windows every;
+	struct wm_windows windows;
+	bool has_every;
+	bool has_windows;
+	bool has_arrival;
+	struct share target;
+	const char *target_text;
+	struct {
+		struct wm_span text; /* as typed */
+		uint64_t percent;    /* in units of quantile.h */
+	} percentiles[PERCENTILES_MAX];
+	size_t percentiles_count;
+	struct wm_span *keys; /* unescaped, owned */
+	size_t keys_count;
+	int format; /* not FORMAT_DEFAULT */
+};
+
+/* Understanding the options */
+
+static struct wm_duration
+parse_size(const char *option, struct wm_span text)
+{
+	struct wm_duration size;
+	struct wm_err err;
+
+	if (!wm_duration_parse(text, &size, &err))
+		cli_misuse("%s: %s", option, err.message);
+	if (size.calendar == WM_CALENDAR_NONE ? size.us <= 0 : size.calendar_count <= 0)
+		cli_misuse("%s: '%.*s': must be longer than zero", option, (int)text.len, text.data);
+	return size;
+}
+
+static void
+set_tumbling(const struct plan *plan, const char *option, const char *text, struct wm_windows *windows)
+{
+	struct wm_duration size = parse_size(option, wm_span_of(text));
+
+	if (size.calendar != WM_CALENDAR_NONE)
+		wm_windows_init_calendar(windows, size.calendar, size.calendar_count, 0, plan->zone);
+	else
+		wm_windows_init(windows, size.us, size.us, 0);
+}
+
+static void
+set_sliding(const char *text, struct wm_windows *windows)
+{
+	struct wm_span rest = wm_span_of(text), part;
+	struct wm_duration sizes[2];
+	size_t count = 0;
+
+	for (; wm_list_next(&rest, ',', &part); count++) {
+		if (count == 2)
+			cli_misuse("--sliding: '%s': write SIZE,SLIDE, as in 1h,5m", text);
+		sizes[count] = parse_size("--sliding", part);
+		if (sizes[count].us == 0)
+			cli_misuse("--sliding: '%.*s': months and years have no fixed length: they work with "
+				   "--tumbling alone",
+				(int)part.len, part.data);
+	}
+	if (count != 2)
+		cli_misuse("--sliding: '%s': write SIZE,SLIDE, as in 1h,5m", text);
+	if (sizes[1].us > sizes[0].us)
+		cli_misuse("--sliding: '%s': the slide is longer than the size, so rows between windows would be lost",
+			text);
+	wm_windows_init(windows, sizes[0].us, sizes[1].us, 0);
+}
+
+/* A percentage in units of quantile.h: digits and at most one point, 0 to 100; false if it is none. */
+static bool
+parse_percent(struct wm_span text, uint64_t *percent)
+{
+	struct wm_decimal number;
+	int64_t unit = WM_FRACTION_ONE / WM_PERCENT_ONE;
+
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] != '.' && (text.data[i] < '0' || text.data[i] > '9'))
+			return false;
+	if (!wm_decimal_parse(text, &number) || !number.is_exact || number.fraction % unit != 0 || number.whole > 100 ||
+		(number.whole == 100 && number.fraction != 0))
+		return false;
+	*percent = (uint64_t)number.whole * WM_PERCENT_ONE + (uint64_t)(number.fraction / unit);
+	return true;
+}
+
+static void
+set_percentiles(struct plan *plan)
+{
+	const char *text = plan->opt->percentiles == NULL ? "50,95,99,99.9" : plan->opt->percentiles;
+	struct wm_span rest = wm_span_of(text), part;
+
+	while (wm_list_next(&rest, ',', &part)) {
+		size_t count = plan->percentiles_count;
+
+		if (count == PERCENTILES_MAX)
+			cli_misuse("--percentiles: more than %d", PERCENTILES_MAX);
+		if (!parse_percent(part, &plan->percentiles[count].percent))
+			cli_misuse("--percentiles: '%.*s' is no percentage: write 50, 99 or 99.9", (int)part.len,
+				part.data);
+		for (size_t i = 0; i < count; i++)
+			if (plan->percentiles[i].percent == plan->percentiles[count].percent)
+				cli_misuse(
+					"--percentiles: '%.*s' is named twice: name it once", (int)part.len, part.data);
+		plan->percentiles[count].text = part;
+		plan->percentiles_count++;
+	}
+}
+
+/* Digits alone, up to a million million; false for anything else. */
+static bool
+parse_count(struct wm_span text, int64_t *count)
+{
+	*count = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9' || i == 12)
+			return false;
+		*count = *count * 10 + (text.data[i] - '0');
+	}
+	return text.len != 0;
+}
+
+/* "1/1000" or "0.1%". */
+static void
+set_target(struct plan *plan)
+{
+	const char *text = plan->opt->target == NULL ? "1%" : plan->opt->target;
+	struct wm_span all = wm_span_of(text);
+	const char *slash = strchr(text, '/');
+	uint64_t percent;
+	bool is_good;
+
+	plan->target_text = text;
+	if (slash != NULL) {
+		is_good = parse_count(wm_span(text, (size_t)(slash - text)), &plan->target.part) &&
+			parse_count(wm_span_of(slash + 1), &plan->target.whole) && plan->target.whole != 0;
+	} else {
+		is_good =
+			all.len != 0 && text[all.len - 1] == '%' && parse_percent(wm_span(text, all.len - 1), &percent);
+		if (is_good)
+			plan->target = (struct share){ (int64_t)percent, WM_PERCENT_ALL };
+		else if (parse_percent(all, &percent))
+			cli_misuse("--target: '%s': of what? write 1/1000 or 0.1%%", text);
+	}
+	if (!is_good)
+		cli_misuse("--target: '%s' is no share: write 1/1000 or 0.1%%", text);
+	if (plan->target.part > plan->target.whole)
+		cli_misuse("--target: '%s' is more than all rows", text);
+}
+
+static void
+set_keys(struct plan *plan)
+{
+	struct wm_span rest = wm_span(NULL, 0), key;
+	struct wm_buf name;
+
+	if (plan->opt->group_by != NULL)
+		rest = wm_span_of(plan->opt->group_by);
+	wm_buf_init(&name, WM_BUF_UNBOUNDED);
+	while (wm_list_next(&rest, ',', &key)) {
+		if (plan->keys_count == WM_KEYS_MAX)
+			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
+		wm_buf_reset(&name);
+		wm_list_unescape(key, &name);
+		plan->keys = wm_reallocarray(plan->keys, plan->keys_count + 1, sizeof(plan->keys[0]));
+		plan->keys[plan->keys_count++] = wm_span(wm_memdup(name.data, name.len), name.len);
+	}
+	wm_buf_release(&name);
+}
+
+static void
+set_format(struct plan *plan)
+{
+	const struct options *opt = plan->opt;
+	int asked = opt->common.output_format;
+	bool is_terminal = opt->common.out_path == NULL && isatty(STDOUT_FILENO) == 1;
+
+	if (opt->plot && asked != FORMAT_DEFAULT && asked != CLI_OUTPUT_TABLE)
+		cli_misuse("--plot: a histogram is for eyes: leave out -o, or write -o table");
+	if (asked == FORMAT_PROMETHEUS && opt->every != NULL)
+		cli_misuse("--every: Prometheus keeps the time itself: leave it out, or write -o csv");
+	if (asked != FORMAT_DEFAULT)
+		plan->format = asked;
+	else
+		plan->format = opt->plot || is_terminal ? CLI_OUTPUT_TABLE : CLI_OUTPUT_SAME;
+}
+
+static void
+set_plan(struct plan *plan, const struct options *opt)
+{
+	*plan = (struct plan){
+		.opt = opt,
+		.zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone,
+		.has_every = opt->every != NULL,
+		.has_windows = opt->tumbling != NULL || opt->sliding != NULL,
+		.has_arrival = opt->ingest != NULL,
+	};
+	if (opt->common.is_spark)
+		cli_misuse("--compat: the advice is for wm's own rule, by which a row at the watermark is in time: "
+			   "leave it out");
+	if (!opt->advise && opt->target != NULL)
+		cli_misuse("--target: it is a part of the advice: add --advise");
+	if (!opt->advise && plan->has_windows)
+		cli_misuse("--%s: what windows would drop is a part of the advice: add --advise (measures by window: "
+			   "--every)",
+			opt->tumbling != NULL ? "tumbling" : "sliding");
+	if (opt->tumbling != NULL && opt->sliding != NULL)
+		cli_misuse("--tumbling and --sliding exclude each other");
+	if (opt->every != NULL)
+		set_tumbling(plan, "--every", opt->every, &plan->every);
+	if (opt->tumbling != NULL)
+		set_tumbling(plan, "--tumbling", opt->tumbling, &plan->windows);
+	if (opt->sliding != NULL)
+		set_sliding(opt->sliding, &plan->windows);
+	set_percentiles(plan);
+	set_target(plan);
+	set_keys(plan);
+	set_format(plan);
+}
+
+static void
+release_plan(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->keys_count; i++)
+		free((void *)(uintptr_t)plan->keys[i].data);
+	free(plan->keys);
+}
+
+/* Rows of results: names, then one row after the other */
+
+struct rows {
+	struct wm_span *names;
+	struct wm_value *values; /* texts point into text once the row is whole */
+	size_t count;
+	size_t at; /* values of the row that is being made */
+	struct wm_buf names_text;
+	struct wm_buf text;
+	const char *ofmt;
+};
+
+static void
+add_name(struct rows *rows, struct wm_span name)
+{
+	rows->names = wm_reallocarray(rows->names, rows->count + 1, sizeof(rows->names[0]));
+	rows->values = wm_reallocarray(rows->values, rows->count + 1, sizeof(rows->values[0]));
+	rows->names[rows->count++] = name;
+}
+
+static void
+add_names(struct rows *rows, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		add_name(rows, wm_span_of(*names));
+}
+
+static void
+open_rows(struct rows *rows, const struct plan *plan)
+{
+	*rows = (struct rows){ .ofmt = plan->opt->common.ofmt };
+	wm_buf_init(&rows->names_text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&rows->text, WM_BUF_UNBOUNDED);
+}
+
+static void
+release_rows(struct rows *rows)
+{
+	free(rows->names);
+	free(rows->values);
+	wm_buf_release(&rows->names_text);
+	wm_buf_release(&rows->text);
+}
+
+/* The windows and keys that a group is known by. */
+static void
+add_group_names(struct rows *rows, const struct plan *plan)
+{
+	static const char *const window_names[] = { "window_start", "window_end", NULL };
+
+	if (plan->has_every)
+		add_names(rows, window_names);
+	for (size_t i = 0; i < plan->keys_count; i++)
+		add_name(rows, plan->keys[i]);
+}
+
+/* Two columns of one name would make a result that nobody can read by name. */
+static void
+check_names(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		for (size_t other = 0; other < i; other++)
+			if (wm_span_equal(rows->names[i], rows->names[other]))
+				cli_misuse("--group-by: the result has a column '%.*s' of its own: rename it in the "
+					   "input",
+					(int)rows->names[i].len, rows->names[i].data);
+}
+
+static void
+add_measure_names(struct rows *rows, const struct plan *plan)
+{
+	static const char *const before[] = { "measure", "count", "avg", "min", NULL };
+	static const char *const behind[] = { "max", "negative", NULL };
+	size_t at = 0;
+
+	add_names(rows, before);
+	for (size_t i = 0; i < plan->percentiles_count; i++)
+		wm_buf_addf(
+			&rows->names_text, "p%.*s", (int)plan->percentiles[i].text.len, plan->percentiles[i].text.data);
+	for (size_t i = 0; i < plan->percentiles_count; i++) {
+		size_t len = plan->percentiles[i].text.len + 1;
+
+		add_name(rows, wm_span(rows->names_text.data + at, len));
+		at += len;
+	}
+	add_names(rows, behind);
+}
+
+static void
+add_advice_names(struct rows *rows, const struct plan *plan)
+{
+	static const char *const names[] = { "advice", "delay", "rows", "rows_behind", "behind_share", NULL };
+	static const char *const window_names[] = { "rows_dropped", "dropped_share", NULL };
+
+	add_names(rows, names);
+	if (plan->has_windows)
+		add_names(rows, window_names);
+	add_name(rows, wm_span_of("notes"));
+}
+
+/* Values are begun with these, after their text was appended to rows->text; from is where it begins. */
+static void
+end_value(struct rows *rows, size_t from, enum wm_kind kind)
+{
+	rows->values[rows->at++] = (struct wm_value){ wm_span(NULL, rows->text.len - from), kind };
+}
+
+static void
+put_value(struct rows *rows, struct wm_span text, enum wm_kind kind)
+{
+	size_t from = rows->text.len;
+
+	wm_buf_add(&rows->text, text.data, text.len);
+	end_value(rows, from, kind);
+}
+
+static void
+put_text(struct rows *rows, const char *text)
+{
+	put_value(rows, wm_span_of(text), WM_KIND_TEXT);
+}
+
+static void
+put_null(struct rows *rows)
+{
+	put_value(rows, wm_span("", 0), WM_KIND_NULL);
+}
+
+static void
+put_count(struct rows *rows, uint64_t count)
+{
+	size_t from = rows->text.len;
+
+	wm_buf_addf(&rows->text, "%" PRIu64, count);
+	end_value(rows, from, WM_KIND_NUMBER);
+}
+
+/* Microseconds as seconds, exactly. */
+static void
+put_seconds(struct rows *rows, int64_t us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	put_value(rows, wm_span(text, wm_instant_print(us, WM_UNIT_S, NULL, text)), WM_KIND_NUMBER);
+}
+
+/* A computed number: by --ofmt, if it is no integer. */
+static void
+put_computed(struct rows *rows, double number)
+{
+	size_t from = rows->text.len;
+
+	wm_double_print(number, &rows->text);
+	struct wm_span text = wm_span(rows->text.data + from, rows->text.len - from);
+	if (rows->ofmt != NULL && memchr(text.data, '.', text.len) != NULL) {
+		struct wm_buf formatted;
+
+		wm_buf_init(&formatted, WM_BUF_UNBOUNDED);
+		wm_number_format(text, rows->ofmt, &formatted);
+		rows->text.len = from;
+		wm_buf_add(&rows->text, formatted.data, formatted.len);
+		wm_buf_release(&formatted);
+	}
+	end_value(rows, from, WM_KIND_NUMBER);
+}
+
+static void
+put_time(struct rows *rows, const struct plan *plan, int64_t time_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+	enum wm_time_unit unit = (enum wm_time_unit)plan->opt->common.output_time;
+	size_t len = wm_instant_print(time_us, unit, plan->zone, text);
+
+	put_value(rows, wm_span(text, len), unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER);
+}
+
+static void
+put_group(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group)
+{
+	if (plan->has_every) {
+		put_time(rows, plan, group->window_start_us);
+		put_time(rows, plan, group->window_end_us);
+	}
+	for (size_t i = 0; i < plan->keys_count; i++)
+		put_value(rows, group->keys[i].text, group->keys[i].kind);
+}
+
+/* The row is whole: its values, until the next one is begun. */
+static const struct wm_value *
+end_row(struct rows *rows)
+{
+	const char *at = rows->text.data;
+
+	for (size_t i = 0; i < rows->at; i++) {
+		rows->values[i].text.data = at;
+		at += rows->values[i].text.len;
+	}
+	rows->at = 0;
+	wm_buf_reset(&rows->text);
+	return rows->values;
+}
+
+/* Durations for eyes */
+
+/* Cut to what matters: three digits below a minute, then two units. */
+static void
+print_rounded(int64_t us, struct wm_buf *out)
+{
+	int64_t size = us < 0 ? -us : us, step = 1;
+	char text[WM_INSTANT_TEXT_MAX];
+
+	if (size >= WM_US_PER_DAY)
+		step = INT64_C(3600000000);
+	else if (size >= INT64_C(3600000000))
+		step = 60000000;
+	else if (size >= 60000000)
+		step = WM_US_PER_SECOND;
+	else
+		while (size / step >= 1000)
+			step *= 10;
+	size = (size + step / 2) / step * step;
+	if (us < 0)
+		wm_buf_add_byte(out, '-');
+	if (size >= 60000000 || size < 1000) {
+		if (size == 0 || size >= 1000)
+			wm_duration_print(size, out);
+		else
+			wm_buf_addf(out, "%" PRId64 "us", size);
+		return;
+	}
+	bool is_ms = size < WM_US_PER_SECOND;
+	size_t len = wm_instant_print(is_ms ? size * 1000 : size, WM_UNIT_S, NULL, text);
+	wm_buf_addf(out, "%.*s%s", (int)len, text, is_ms ? "ms" : "s");
+}
+
+/* Up to what a person would type: at most a tenth more. */
+static int64_t
+rounded_up(int64_t us)
+{
+	static const int64_t steps[] = { 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000,
+		2000000, 5000000, 10000000, 30000000, 60000000, 120000000, 300000000, 600000000, 1800000000, 3600000000,
+		86400000000 };
+	int64_t step = steps[0];
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (steps[i] <= us / 10)
+			step = steps[i];
+	return wm_time_add(us, step - 1) / step * step;
+}
+
+/* A delay as it would be typed: whole days, hours, or what is needed. */
+static void
+print_delay(int64_t us, struct wm_buf *out)
+{
+	int64_t hour_us = INT64_C(3600000000);
+
+	if (us > WM_US_PER_DAY && us % WM_US_PER_DAY != 0 && us % hour_us == 0)
+		wm_buf_addf(out, "%" PRId64 "h", us / hour_us);
+	else
+		wm_duration_print(us, out);
+}
+
+/* Advice */
+
+/* Delays of the curve. P95 of the lag stands for a rule of thumb. */
+enum advice_kind {
+	ADVICE_NO_DELAY,
+	ADVICE_5_PERCENT,
+	ADVICE_1_PERCENT,
+	ADVICE_01_PERCENT,
+	ADVICE_NONE_BEHIND,
+	ADVICE_2_P95,
+	ADVICE_3_P95,
+	ADVICE_GIVEN, /* -w */
+	ADVICE_TARGET,
+};
+#define ADVICE_KINDS 9
+
+/* In csv and ndjson, and in the table. */
+static const struct {
+	const char *name;
+	const char *words;
+} advice_words[ADVICE_KINDS] = {
+	{ "no-delay", "no delay" },
+	{ "5%", "5% behind" },
+	{ "1%", "1% behind" },
+	{ "0.1%", "0.1% behind" },
+	{ "none-behind", "none behind" },
+	{ "2x-p95-lag", "2 x p95 lag, a rule of thumb" },
+	{ "3x-p95-lag", "3 x p95 lag, a rule of thumb" },
+	{ "given", "-w" },
+	{ "target", "the target" },
+};
+
+static const struct share one_in_20 = { 1, 20 }, one_in_100 = { 1, 100 }, one_in_1000 = { 1, 1000 };
+
+struct advice {
+	enum advice_kind kind;
+	int64_t delay_us;
+	uint64_t behind;
+	uint64_t dropped;
+};
+
+static int64_t
+whole_ms_up(int64_t us)
+{
+	return wm_time_add(us, 999) / 1000 * 1000;
+}
+
+/* The least delay, in whole milliseconds as the watermark has them, with which no more than this share of the rows is behind. */
+static int64_t
+delay_for(const struct wm_lag_series *behind, struct share share)
+{
+	uint64_t allowed = (uint64_t)((wm_int128)behind->count * share.part / share.whole);
+
+	return allowed >= behind->count ? 0 : whole_ms_up(wm_lag_at(behind, behind->count - allowed));
+}
+
+static int64_t
+delay_of_lag(const struct wm_lag_series *lag, int64_t times)
+{
+	int64_t p95_us = wm_lag_percentile(lag, 95 * WM_PERCENT_ONE);
+
+	return p95_us > 0 ? whole_ms_up(p95_us * times) : 0;
+}
+
+static int
+compare_advice(const void *a, const void *b)
+{
+	const struct advice *left = a, *right = b;
+	int order = (left->delay_us > right->delay_us) - (left->delay_us < right->delay_us);
+
+	return order != 0 ? order : (int)left->kind - (int)right->kind;
+}
+
+/* The curve of a group that has rows, by delay; is_rounded: of delays as a person would type them. Returns how many there are. */
+static size_t
+make_advice(const struct plan *plan, const struct wm_lag_group *group, bool is_rounded, struct advice *advice)
+{
+	const struct wm_lag_series *behind = &group->series[WM_LAG_BEHIND];
+	size_t count = 0;
+
+	advice[count++] = (struct advice){ .kind = ADVICE_NO_DELAY };
+	advice[count++] = (struct advice){ ADVICE_5_PERCENT, delay_for(behind, one_in_20), 0, 0 };
+	advice[count++] = (struct advice){ ADVICE_1_PERCENT, delay_for(behind, one_in_100), 0, 0 };
+	advice[count++] = (struct advice){ ADVICE_01_PERCENT, delay_for(behind, one_in_1000), 0, 0 };
+	advice[count++] = (struct advice){ ADVICE_NONE_BEHIND, whole_ms_up(behind->max_us), 0, 0 };
+	advice[count++] = (struct advice){ ADVICE_TARGET, delay_for(behind, plan->target), 0, 0 };
+	if (plan->has_arrival) {
+		const struct wm_lag_series *lag = &group->series[WM_LAG_LAG];
+
+		advice[count++] = (struct advice){ ADVICE_2_P95, delay_of_lag(lag, 2), 0, 0 };
+		advice[count++] = (struct advice){ ADVICE_3_P95, delay_of_lag(lag, 3), 0, 0 };
+	}
+	if (plan->opt->common.delay.text != NULL)
+		advice[count++] = (struct advice){ ADVICE_GIVEN, plan->opt->common.delay.us, 0, 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct advice *each = &advice[i];
+
+		if (is_rounded && each->kind != ADVICE_GIVEN)
+			each->delay_us = rounded_up(each->delay_us);
+		each->behind = wm_lag_above(behind, each->delay_us);
+		if (plan->has_windows)
+			each->dropped = wm_lag_above(&group->series[WM_LAG_DROPPED], each->delay_us);
+	}
+	qsort(advice, count, sizeof(advice[0]), compare_advice);
+	return count;
+}
+
+/* What has to be said beside the numbers. */
+enum note { NOTE_SHORT = 1, NOTE_FEW = 2, NOTE_FUTURE = 4, NOTE_IN_ORDER = 8, NOTE_APPROXIMATE = 16 };
+
+static const char *const note_names[] = { "short-file", "few-rows", "future-rows", "nothing-late", "approximate" };
+#define NOTES_COUNT (sizeof(note_names) / sizeof(note_names[0]))
+
+static unsigned
+notes_of(const struct plan *plan, const struct wm_lag_group *group)
+{
+	const struct wm_lag_series *disorder = &group->series[WM_LAG_DISORDER];
+	unsigned notes = 0;
+
+	if (group->count == 0)
+		return 0;
+	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+		if (wm_lag_is_approximate(&group->series[kind]))
+			notes |= NOTE_APPROXIMATE;
+	if (plan->has_arrival && group->series[WM_LAG_LAG].negative != 0)
+		notes |= NOTE_FUTURE;
+	if (!plan->opt->advise)
+		return notes;
+	if (disorder->max_us == 0)
+		notes |= NOTE_IN_ORDER;
+	int64_t delay_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
+	if (delay_us > (group->last_time_us - group->first_time_us) / SPAN_PART)
+		notes |= NOTE_SHORT;
+	if ((wm_int128)group->count * plan->target.part < (wm_int128)TARGET_ROWS_MIN * plan->target.whole)
+		notes |= NOTE_FEW;
+	return notes;
+}
+
+/* One note in words; group has rows. */
+static void
+print_note(enum note note, const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
+{
+	const struct wm_lag_series *lag = &group->series[WM_LAG_LAG];
+	int64_t delay_us, span_us = group->last_time_us - group->first_time_us;
+
+	switch (note) {
+	case NOTE_SHORT:
+		delay_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
+		wm_buf_add_text(out, "the rows span ");
+		print_rounded(span_us, out);
+		wm_buf_add_text(out,
+			", too short for this advice: rows that come later than that cannot be in them, "
+			"and the delay is ");
+		if (span_us > 0)
+			wm_buf_addf(out, "%.0f%% of it", (double)delay_us * 100 / (double)span_us);
+		else
+			wm_buf_add_text(out, "more than it");
+		wm_buf_add_text(out, ": start wide, then tighten");
+		break;
+	case NOTE_FEW:
+		wm_buf_addf(out, "%" PRIu64 " rows are too few to tell a share of %s", group->count, plan->target_text);
+		if (plan->target.part != 0)
+			wm_buf_addf(out, ": it takes %" PRId64,
+				(int64_t)(((wm_int128)TARGET_ROWS_MIN * plan->target.whole + plan->target.part - 1) /
+					plan->target.part));
+		break;
+	case NOTE_FUTURE:
+		wm_buf_addf(out, "%" PRIu64 " row%s arrived before %s event time, by up to ", lag->negative,
+			lag->negative == 1 ? "" : "s", lag->negative == 1 ? "its" : "their");
+		print_rounded(-lag->min_us, out);
+		wm_buf_add_text(out,
+			": a clock runs ahead, and makes the rows behind it look later than they are (--max-ahead)");
+		break;
+	case NOTE_IN_ORDER:
+		wm_buf_add_text(out, "the rows are in order: -w 0s would lose none of them");
+		break;
+	case NOTE_APPROXIMATE:
+		wm_buf_addf(out,
+			"approximate: of more than %d values percentiles and counts are within 0.4%% of a value",
+			WM_LAG_EXACT_MAX);
+		break;
+	}
+}
+
+/* csv, tsv and ndjson */
+
+static void
+put_measure(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind)
+{
+	const struct wm_lag_series *series = &group->series[kind];
+
+	put_group(rows, plan, group);
+	put_text(rows, kind == WM_LAG_LAG ? "lag" : "disorder");
+	put_count(rows, series->count);
+	if (series->count == 0) {
+		for (size_t i = 0; i < plan->percentiles_count + 3; i++)
+			put_null(rows);
+	} else {
+		put_computed(rows, wm_lag_mean_s(series));
+		put_seconds(rows, series->min_us);
+		for (size_t i = 0; i < plan->percentiles_count; i++)
+			put_seconds(rows, wm_lag_percentile(series, plan->percentiles[i].percent));
+		put_seconds(rows, series->max_us);
+	}
+	put_count(rows, series->negative);
+}
+
+static void
+put_notes(struct rows *rows, unsigned notes)
+{
+	size_t from = rows->text.len;
+
+	for (size_t i = 0; i < NOTES_COUNT; i++)
+		if ((notes >> i & 1) != 0)
+			wm_buf_addf(&rows->text, "%s%s", rows->text.len == from ? "" : " ", note_names[i]);
+	end_value(rows, from, rows->text.len == from ? WM_KIND_NULL : WM_KIND_TEXT);
+}
+
+static void
+write_advice(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, struct stream *s)
+{
+	struct advice advice[ADVICE_KINDS] = { { .kind = ADVICE_TARGET } };
+	bool is_empty = group->count == 0;
+	size_t count = is_empty ? 1 : make_advice(plan, group, false, advice);
+	unsigned notes = notes_of(plan, group);
+
+	for (size_t i = 0; i < count; i++) {
+		put_group(rows, plan, group);
+		put_text(rows, advice_words[advice[i].kind].name);
+		if (is_empty)
+			put_null(rows);
+		else
+			put_seconds(rows, advice[i].delay_us);
+		put_count(rows, group->count);
+		put_count(rows, advice[i].behind);
+		if (is_empty)
+			put_null(rows);
+		else
+			put_computed(rows, wm_ratio(advice[i].behind, group->count));
+		if (plan->has_windows) {
+			put_count(rows, advice[i].dropped);
+			if (is_empty)
+				put_null(rows);
+			else
+				put_computed(rows, wm_ratio(advice[i].dropped, group->count));
+		}
+		put_notes(rows, advice[i].kind == ADVICE_TARGET ? notes : notes & NOTE_APPROXIMATE);
+		stream_put_row(s, end_row(rows));
+	}
+}
+
+/* Notes stand beside the results: of groups only what concerns them all. */
+static void
+warn_notes(const struct plan *plan, const struct wm_lag_group *group, unsigned notes)
+{
+	struct wm_buf text;
+
+	if (plan->opt->common.quiet)
+		return;
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < NOTES_COUNT; i++) {
+		if ((notes >> i & 1) == 0)
+			continue;
+		wm_buf_reset(&text);
+		print_note((enum note)(1 << i), plan, group, &text);
+		cli_warn("note: %.*s", (int)text.len, text.data);
+	}
+	wm_buf_release(&text);
+}
+
+static void
+write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struct stream *s)
+{
+	bool is_grouped = plan->has_every || plan->keys_count != 0, is_approximate = false;
+	struct wm_lag_group group;
+
+	while (wm_lag_next(lag, &group)) {
+		unsigned notes = notes_of(plan, &group);
+
+		if (plan->opt->advise) {
+			write_advice(rows, plan, &group, s);
+		} else {
+			if (plan->has_arrival) {
+				put_measure(rows, plan, &group, WM_LAG_LAG);
+				stream_put_row(s, end_row(rows));
+			}
+			put_measure(rows, plan, &group, WM_LAG_DISORDER);
+			stream_put_row(s, end_row(rows));
+		}
+		if (!is_grouped)
+			warn_notes(plan, &group, plan->opt->advise ? notes : notes & NOTE_APPROXIMATE);
+		is_approximate = is_approximate || (is_grouped && (notes & NOTE_APPROXIMATE) != 0);
+	}
+	if (is_approximate)
+		warn_notes(plan, &group, NOTE_APPROXIMATE);
+}
+
+/* Terminals */
+
+struct screen {
+	unsigned width; /* in places; 0: no terminal */
+	bool is_utf8;
+	bool has_colour;
+};
+
+/* The first that is set and not empty decides, as in setlocale(). */
+static bool
+is_utf8_locale(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *text = getenv(names[i]), *codeset;
+
+		if (text == NULL || text[0] == '\0')
+			continue;
+		codeset = strchr(text, '.');
+		return codeset != NULL &&
+			(strncasecmp(codeset, ".utf-8", 6) == 0 || strncasecmp(codeset, ".utf8", 5) == 0);
+	}
+	return false;
+}
+
+static struct screen
+screen_of(const struct plan *plan)
+{
+	struct screen screen = { .is_utf8 = is_utf8_locale() };
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize size;
+
+	if (plan->opt->common.out_path != NULL || isatty(STDOUT_FILENO) != 1)
+		return screen;
+	screen.width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : 80;
+	screen.has_colour = (no_colour == NULL || no_colour[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0;
+	return screen;
+}
+
+/* The table */
+
+static void
+put_rounded(struct rows *rows, int64_t us)
+{
+	size_t from = rows->text.len;
+
+	print_rounded(us, &rows->text);
+	end_value(rows, from, WM_KIND_NUMBER);
+}
+
+static void
+put_percent(struct rows *rows, uint64_t count, uint64_t all)
+{
+	size_t from = rows->text.len;
+
+	wm_buf_addf(&rows->text, "%.3g%%", wm_ratio(count, all) * 100);
+	end_value(rows, from, WM_KIND_NUMBER);
+}
+
+static void
+put_measure_rounded(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind)
+{
+	const struct wm_lag_series *series = &group->series[kind];
+
+	put_group(rows, plan, group);
+	put_text(rows, kind == WM_LAG_LAG ? "lag" : "disorder");
+	put_count(rows, series->count);
+	if (series->count == 0) {
+		for (size_t i = 0; i < plan->percentiles_count + 3; i++)
+			put_null(rows);
+	} else {
+		put_rounded(rows, (int64_t)(wm_lag_mean_s(series) * (double)WM_US_PER_SECOND));
+		put_rounded(rows, series->min_us);
+		for (size_t i = 0; i < plan->percentiles_count; i++)
+			put_rounded(rows, wm_lag_percentile(series, plan->percentiles[i].percent));
+		put_rounded(rows, series->max_us);
+	}
+	put_count(rows, series->negative);
+}
+
+static struct wm_display *
+new_display(const struct rows *rows, const struct screen *screen)
+{
+	struct wm_display_options options = { screen->width, screen->is_utf8 };
+
+	return wm_display_new(rows->names, rows->count, &options);
+}
+
+static void
+show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *screen, struct wm_buf *out)
+{
+	struct wm_lag_group group;
+	struct rows rows;
+
+	open_rows(&rows, plan);
+	add_group_names(&rows, plan);
+	add_measure_names(&rows, plan);
+	struct wm_display *display = new_display(&rows, screen);
+	while (wm_lag_next(lag, &group)) {
+		if (plan->has_arrival) {
+			put_measure_rounded(&rows, plan, &group, WM_LAG_LAG);
+			wm_display_put(display, end_row(&rows), out);
+		}
+		put_measure_rounded(&rows, plan, &group, WM_LAG_DISORDER);
+		wm_display_put(display, end_row(&rows), out);
+	}
+	wm_display_end(display, out);
+	wm_display_free(display);
+	release_rows(&rows);
+}
+
+/* "net=ak, 2018-02-01T00:00:00Z to 2018-02-02T00:00:00Z": what a group is known by. */
+static void
+show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
+{
+	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX];
+
+	wm_buf_add_byte(out, '\n');
+	for (size_t i = 0; i < plan->keys_count; i++) {
+		wm_buf_add_text(out, i == 0 ? "" : ", ");
+		wm_shown(plan->keys[i], out);
+		wm_buf_add_byte(out, '=');
+		wm_shown(group->keys[i].text, out);
+	}
+	if (plan->has_every) {
+		size_t start_len = wm_instant_print(group->window_start_us, WM_UNIT_ISO, plan->zone, start);
+		size_t end_len = wm_instant_print(group->window_end_us, WM_UNIT_ISO, plan->zone, end);
+
+		wm_buf_addf(out, "%s%.*s to %.*s", plan->keys_count == 0 ? "" : ", ", (int)start_len, start,
+			(int)end_len, end);
+	}
+	if (plan->has_every || plan->keys_count != 0)
+		wm_buf_add_text(out, ":\n");
+}
+
+static void
+show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
+{
+	struct advice advice[ADVICE_KINDS];
+	struct rows rows;
+	size_t count = make_advice(plan, group, true, advice);
+	int64_t exact_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
+
+	open_rows(&rows, plan);
+	static const char *const names[] = { "delay", "behind", "share", NULL };
+	static const char *const window_names[] = { "dropped", "of windows", NULL };
+	add_names(&rows, names);
+	if (plan->has_windows)
+		add_names(&rows, window_names);
+	add_name(&rows, wm_span_of("for"));
+	struct wm_display *display = new_display(&rows, screen);
+	for (size_t i = 0; i < count; i++) {
+		size_t from = rows.text.len;
+
+		print_delay(advice[i].delay_us, &rows.text);
+		end_value(&rows, from, WM_KIND_NUMBER);
+		put_count(&rows, advice[i].behind);
+		put_percent(&rows, advice[i].behind, group->count);
+		if (plan->has_windows) {
+			put_count(&rows, advice[i].dropped);
+			put_percent(&rows, advice[i].dropped, group->count);
+		}
+		put_text(&rows, advice_words[advice[i].kind].words);
+		wm_display_put(display, end_row(&rows), out);
+	}
+	wm_display_end(display, out);
+	wm_display_free(display);
+	release_rows(&rows);
+
+	char exact[WM_INSTANT_TEXT_MAX];
+	size_t exact_len = wm_instant_print(exact_us, WM_UNIT_S, NULL, exact);
+	wm_buf_add_text(out, "\nUse -w ");
+	print_delay(rounded_up(exact_us), out);
+	wm_buf_addf(out, " to have no more than %s of the rows behind (exactly: -w %.*ss).\n", plan->target_text,
+		(int)exact_len, exact);
+}
+
+static void
+show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
+{
+	for (size_t i = 0; i < NOTES_COUNT; i++) {
+		if ((notes >> i & 1) == 0)
+			continue;
+		wm_buf_add_text(out, "Note: ");
+		print_note((enum note)(1 << i), plan, group, out);
+		wm_buf_add_text(out, ".\n");
+	}
+}
+
+/* The histogram */
+
+/* Upper bounds of its bars; the last bar has none. */
+static const struct {
+	int64_t us;
+	const char *text;
+} bounds[] = {
+	{ 0, "0s" },
+	{ 1000, "1ms" },
+	{ 3000, "3ms" },
+	{ 10000, "10ms" },
+	{ 30000, "30ms" },
+	{ 100000, "100ms" },
+	{ 300000, "300ms" },
+	{ 1000000, "1s" },
+	{ 3000000, "3s" },
+	{ 10000000, "10s" },
+	{ 30000000, "30s" },
+	{ 60000000, "1m" },
+	{ 180000000, "3m" },
+	{ 600000000, "10m" },
+	{ 1800000000, "30m" },
+	{ 3600000000, "1h" },
+	{ 10800000000, "3h" },
+	{ 21600000000, "6h" },
+	{ 43200000000, "12h" },
+	{ 86400000000, "1d" },
+	{ 259200000000, "3d" },
+	{ 604800000000, "1w" },
+	{ 2592000000000, "30d" },
+	{ 7776000000000, "90d" },
+	{ 31536000000000, "365d" },
+};
+#define BOUNDS_COUNT (sizeof(bounds) / sizeof(bounds[0]))
+#define BARS_COUNT (BOUNDS_COUNT + 2) /* negative ones before, and those above all bounds */
+
+/* Full blocks, then eighths of one. What is there shows, be it ever so little. */
+static void
+show_bar(uint64_t count, uint64_t most, size_t places, const struct screen *screen, struct wm_buf *out)
+{
+	static const char *const eighths[] = { "", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a",
+		"\u2589" };
+	size_t parts = screen->is_utf8 ? 8 : 1;
+	size_t length = (size_t)((wm_int128)count * (wm_int128)(places * parts) / most);
+
+	if (length == 0 && count != 0)
+		length = 1;
+	if (length != 0 && screen->has_colour)
+		wm_buf_add_text(out, "\033[36m");
+	for (size_t i = 0; i < length / parts; i++)
+		wm_buf_add_text(out, screen->is_utf8 ? "\u2588" : "#");
+	if (screen->is_utf8)
+		wm_buf_add_text(out, eighths[length % parts]);
+	if (length != 0 && screen->has_colour)
+		wm_buf_add_text(out, "\033[0m");
+}
+
+static void
+show_plot(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
+{
+	const struct wm_lag_series *series = &group->series[plan->has_arrival ? WM_LAG_LAG : WM_LAG_DISORDER];
+	uint64_t counts[BARS_COUNT], most = 0, above = series->count - series->negative;
+	size_t first = BARS_COUNT, last = 0, width = screen->width == 0 ? 80 : screen->width;
+
+	counts[0] = series->negative;
+	for (size_t i = 0; i < BOUNDS_COUNT; i++) {
+		uint64_t left = wm_lag_above(series, bounds[i].us);
+
+		counts[i + 1] = above - left;
+		above = left;
+	}
+	counts[BARS_COUNT - 1] = above;
+	for (size_t i = 0; i < BARS_COUNT; i++) {
+		if (counts[i] == 0)
+			continue;
+		first = first == BARS_COUNT ? i : first;
+		last = i;
+		most = counts[i] > most ? counts[i] : most;
+	}
+	int digits = 1;
+	for (uint64_t rest = most; rest >= 10; rest /= 10)
+		digits++;
+	size_t used = 3 + 9 + 2 + (size_t)digits + 2;
+	wm_buf_addf(out, "\n%s, rows by size:\n", plan->has_arrival ? "lag" : "disorder");
+	for (size_t i = first; i <= last; i++) {
+		bool is_bound = i != 0 && i != BARS_COUNT - 1;
+
+		wm_buf_addf(out, "%s%9s  %*" PRIu64 "  ",
+			i == 0 || (is_bound && bounds[i - 1].us == 0) ? "   "
+				: is_bound                            ? "to "
+								      : "   ",
+			i == 0             ? "negative"
+				: is_bound ? bounds[i - 1].text
+					   : "more",
+			digits, counts[i]);
+		show_bar(counts[i], most, width > used + 10 ? width - used : 10, screen, out);
+		wm_buf_add_byte(out, '\n');
+	}
+}
+
+static void
+show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
+{
+	struct screen screen = screen_of(plan);
+	struct wm_lag_group group;
+
+	show_measures(plan, lag, &screen, out);
+	while (wm_lag_next(lag, &group)) {
+		unsigned notes = notes_of(plan, &group);
+
+		if (group.count == 0 || (!plan->opt->advise && !plan->opt->plot && notes == 0))
+			continue;
+		show_group(plan, &group, out);
+		if (plan->opt->advise)
+			show_advice(plan, &group, &screen, out);
+		show_notes(notes, plan, &group, out);
+		if (plan->opt->plot)
+			show_plot(plan, &group, &screen, out);
+	}
+}
+
+/* Prometheus' text format */
+
+/* A key's name as a label: what may not stand in one is an underscore. */
+static void
+add_label_name(struct wm_span name, struct wm_buf *out)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.data[i];
+		bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+
+		if (i == 0 && !is_letter)
+			wm_buf_add_byte(out, '_');
+		wm_buf_add_byte(out, is_letter || (c >= '0' && c <= '9') ? c : '_');
+	}
+}
+
+/* Escaped, and valid UTF-8. */
+static void
+add_label_value(struct wm_span text, struct wm_buf *out)
+{
+	for (size_t at = 0; at < text.len;) {
+		size_t len = wm_utf8_len(text.data + at, text.len - at);
+
+		if (len == 0)
+			wm_buf_add_text(out, "\xef\xbf\xbd");
+		else if (text.data[at] == '\n')
+			wm_buf_add_text(out, "\\n");
+		else if (text.data[at] == '"' || text.data[at] == '\\')
+			wm_buf_addf(out, "\\%c", text.data[at]);
+		else
+			wm_buf_add(out, text.data + at, len);
+		at += len == 0 ? 1 : len;
+	}
+}
+
+/* A sample as far as its value. */
+static void
+begin_sample(const struct plan *plan, const struct wm_lag_group *group, const char *name, const char *label,
+	struct wm_span value, struct wm_buf *out)
+{
+	bool is_first = true;
+
+	wm_buf_add_text(out, name);
+	for (size_t i = 0; i < plan->keys_count; i++) {
+		wm_buf_add_byte(out, is_first ? '{' : ',');
+		add_label_name(plan->keys[i], out);
+		wm_buf_add_text(out, "=\"");
+		add_label_value(group->keys[i].text, out);
+		wm_buf_add_byte(out, '"');
+		is_first = false;
+	}
+	if (label != NULL) {
+		wm_buf_addf(out, "%c%s=\"%.*s\"", is_first ? '{' : ',', label, (int)value.len, value.data);
+		is_first = false;
+	}
+	wm_buf_add_text(out, is_first ? " " : "} ");
+}
+
+static void
+add_seconds(int64_t us, struct wm_buf *out)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	wm_buf_add(out, text, wm_instant_print(us, WM_UNIT_S, NULL, text));
+	wm_buf_add_byte(out, '\n');
+}
+
+static void
+add_family(const char *name, const char *type, const char *help, struct wm_buf *out)
+{
+	wm_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void
+expose_summary(const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind, struct wm_buf *out)
+{
+	const struct wm_lag_series *series = &group->series[kind];
+	const char *name = kind == WM_LAG_LAG ? "wm_lag_seconds" : "wm_disorder_seconds";
+	struct wm_span none = wm_span("", 0);
+	char whole[32];
+
+	for (size_t i = 0; i < plan->percentiles_count && series->count != 0; i++) {
+		struct wm_buf quantile;
+
+		wm_buf_init(&quantile, WM_BUF_UNBOUNDED);
+		wm_double_print(wm_ratio(plan->percentiles[i].percent, WM_PERCENT_ALL), &quantile);
+		begin_sample(plan, group, name, "quantile", wm_buf_span(&quantile), out);
+		add_seconds(wm_lag_percentile(series, plan->percentiles[i].percent), out);
+		wm_buf_release(&quantile);
+	}
+	snprintf(whole, sizeof(whole), "%s_sum", name);
+	begin_sample(plan, group, whole, NULL, none, out);
+	wm_lag_print_sum_s(series, out);
+	wm_buf_add_byte(out, '\n');
+	snprintf(whole, sizeof(whole), "%s_count", name);
+	begin_sample(plan, group, whole, NULL, none, out);
+	wm_buf_addf(out, "%" PRIu64 "\n", series->count);
+}
+
+/* What a family says of a group. */
+enum gauge { GAUGE_MIN, GAUGE_MAX, GAUGE_NEGATIVE, GAUGE_ADVISED };
+
+static void
+expose_gauge(const struct plan *plan, struct wm_lag *lag, enum wm_lag_kind kind, enum gauge gauge, const char *name,
+	const char *help, struct wm_buf *out)
+{
+	struct wm_lag_group group;
+
+	add_family(name, "gauge", help, out);
+	while (wm_lag_next(lag, &group)) {
+		const struct wm_lag_series *series = &group.series[kind];
+
+		if (series->count == 0)
+			continue;
+		begin_sample(plan, &group, name, NULL, wm_span("", 0), out);
+		if (gauge == GAUGE_NEGATIVE)
+			wm_buf_addf(out, "%" PRIu64 "\n", series->negative);
+		else
+			add_seconds(gauge == GAUGE_MIN       ? series->min_us
+					: gauge == GAUGE_MAX ? series->max_us
+							     : delay_for(series, plan->target),
+				out);
+	}
+}
+
+static void
+expose(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
+{
+	struct wm_lag_group group;
+
+	if (plan->has_arrival) {
+		add_family("wm_lag_seconds", "summary", "Arrival time - event time of rows.", out);
+		while (wm_lag_next(lag, &group))
+			expose_summary(plan, &group, WM_LAG_LAG, out);
+		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_MIN, "wm_lag_min_seconds", "Least lag.", out);
+		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_MAX, "wm_lag_max_seconds", "Greatest lag.", out);
+		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_NEGATIVE, "wm_lag_negative_rows",
+			"Rows that arrived before their event time.", out);
+	}
+	add_family("wm_disorder_seconds", "summary", "Highest event time before a row - its event time.", out);
+	while (wm_lag_next(lag, &group))
+		expose_summary(plan, &group, WM_LAG_DISORDER, out);
+	expose_gauge(plan, lag, WM_LAG_DISORDER, GAUGE_MAX, "wm_disorder_max_seconds", "Greatest disorder.", out);
+	if (plan->opt->advise)
+		expose_gauge(plan, lag, WM_LAG_BEHIND, GAUGE_ADVISED, "wm_advised_delay_seconds",
+			"Least delay with which no more rows are behind than --target says.", out);
+}
+
+static void
+check_labels(const struct plan *plan)
+{
+	struct wm_buf names;
+
+	wm_buf_init(&names, WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < plan->keys_count; i++) {
+		for (size_t other = 0; other <= i; other++) {
+			wm_buf_reset(&names);
+			add_label_name(plan->keys[i], &names);
+			size_t len = names.len;
+			if (other < i)
+				add_label_name(plan->keys[other], &names);
+			else
+				wm_buf_add_text(&names, "quantile");
+			if (names.len == 2 * len && memcmp(names.data, names.data + len, len) == 0)
+				cli_misuse("--group-by: '%.*s' is the label '%.*s', which Prometheus has already: "
+					   "rename it in the input",
+					(int)plan->keys[i].len, plan->keys[i].data, (int)len, names.data);
+		}
+	}
+	wm_buf_release(&names);
+}
+
+/* Writing text that is no rows */
+
+static void
+write_text(const struct plan *plan, struct wm_span text)
+{
+	const char *path = plan->opt->common.out_path;
+	int fd = path == NULL ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	struct wm_err err;
+
+	if (fd == -1) {
+		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", path == NULL ? "standard output" : path, strerror(errno));
+		cli_die(&err);
+	}
+	struct wm_writer *writer = wm_writer_new(fd, path == NULL ? "standard output" : path);
+	bool is_put = wm_writer_put(writer, text, &err);
+	bool is_broken_pipe = wm_writer_is_broken_pipe(writer);
+	bool is_closed = wm_writer_close(writer, &err);
+	if (is_broken_pipe)
+		exit(CLI_IO);
+	if (!is_put || !is_closed)
+		cli_die(&err);
+}
+
+static void
+write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, struct stream *s)
+{
+	struct wm_buf text;
+
+	if (plan->format != CLI_OUTPUT_TABLE && plan->format != FORMAT_PROMETHEUS) {
+		write_rows(rows, plan, lag, s);
+		return;
+	}
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	if (plan->format == CLI_OUTPUT_TABLE)
+		show_table(plan, lag, &text);
+	else
+		expose(plan, lag, &text);
+	write_text(plan, wm_buf_span(&text));
+	wm_buf_release(&text);
+}
+
+/* Arrival times */
+
+struct arrivals {
+	struct wm_instant_parser *parser; /* NULL: the clock */
+	size_t reading;
+};
+
+static void
+open_arrivals(struct arrivals *arrivals, const struct plan *plan, struct stream *s)
+{
+	const struct cli_common *common = &plan->opt->common;
+	struct wm_err err;
+
+	*arrivals = (struct arrivals){ 0 };
+	if (!plan->has_arrival || common->is_ingest_now)
+		return;
+	arrivals->reading = stream_want(s, wm_span_of(common->ingest), STREAM_TEXT);
+	arrivals->parser = wm_instant_parser_new(
+		wm_span_of("auto"), plan->zone, (enum wm_repeated_hour)common->repeated_hour, NULL, &err);
+	if (arrivals->parser == NULL)
+		cli_misuse("--ingest: %s", err.message);
+}
+
+/* The stream has read it before, and would have rejected the record. */
+static inline int64_t
+arrival_us(struct arrivals *arrivals, const struct stream_row *row)
+{
+	struct timespec now;
+	int64_t time_us = row->event_time_us;
+	const char *why;
+
+	if (arrivals->parser != NULL) {
+		(void)wm_instant_parse(arrivals->parser, row->readings[arrivals->reading].value.text, &time_us, &why);
+		return time_us;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * WM_US_PER_SECOND + now.tv_nsec / 1000;
+}
+
+/* The common options for it are the tool's own: every record's arrival is read, even if nothing is too far ahead of it. */
+static void
+set_ingest(struct options *opt)
+{
+	if (opt->max_ahead.text != NULL && opt->ingest == NULL)
+		cli_misuse(
+			"--max-ahead: ahead of what? name the column of arrival times with --ingest COLUMN, or write "
+			"--ingest now");
+	if (opt->ingest == NULL)
+		return;
+	opt->common.ingest = opt->ingest;
+	opt->common.is_ingest_now = strcmp(opt->ingest, "now") == 0;
+	opt->common.max_ahead =
+		opt->max_ahead.text != NULL ? opt->max_ahead : (struct cli_duration){ WM_DURATION_US_MAX, "" };
+}
+
+static _Noreturn void
+explain(const struct plan *plan)
+{
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&text,
+		"Every row is measured; what was measured is written once, when the input ends.\n"
+		"Disorder is how far a row is behind the highest event time before it.\n");
+	if (plan->has_arrival)
+		wm_buf_add_text(&text, "Lag is its arrival time less its event time.\n");
+	if (plan->keys_count != 0)
+		wm_buf_addf(&text, "Each value of %s is measured by itself.\n", plan->opt->group_by);
+	if (plan->has_every)
+		wm_buf_addf(&text, "Each %s of event time is measured by itself.\n", plan->opt->every);
+	if (plan->opt->advise)
+		wm_buf_addf(&text, "The advice is the least -w with which no more than %s of the rows is behind.\n",
+			plan->target_text);
+	if (plan->opt->common.delay.text != NULL)
+		wm_buf_addf(&text, "Rows that are behind under -w %s are counted as late, and measured all the same.\n",
+			plan->opt->common.delay.text);
+	cli_answer(&text);
+}
+
+static void
+say_state(const struct wm_lag *lag, struct stream *s)
+{
+	struct report_state state = { .groups = wm_lag_groups_count(lag), .bytes = wm_lag_bytes(lag) };
+
+	stream_set_state(s, &state);
+}
+
+static void
+measure(struct wm_lag *lag, const struct plan *plan, struct arrivals *arrivals, const struct stream_row *row)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+	struct wm_lag_record record = {
+		.event_time_us = row->event_time_us,
+		.highest_time_us = row->highest_time_us,
+		.keys = keys,
+	};
+
+	for (size_t i = 0; i < plan->keys_count; i++)
+		keys[i] = row->readings[i].value;
+	if (plan->has_arrival)
+		record.arrival_us = arrival_us(arrivals, row);
+	wm_lag_add(lag, &record);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options opt = { .common.eof = CLI_EOF_DEFAULT, .common.output_format = FORMAT_DEFAULT };
+	struct plan plan;
+
+	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
+	set_ingest(&opt);
+	set_plan(&plan, &opt);
+	bool is_text = plan.format == CLI_OUTPUT_TABLE || plan.format == FORMAT_PROMETHEUS;
+	if (plan.format == FORMAT_PROMETHEUS)
+		check_labels(&plan);
+	opt.common.output_format = is_text ? CLI_OUTPUT_CSV : plan.format;
+	opt.common.no_output_header = opt.common.no_output_header || is_text;
+	if (opt.common.explain)
+		explain(&plan);
+
+	const struct stream_facts facts = { "lag", false };
+	struct stream *s = stream_open(&opt.common, &facts);
+	struct rows rows;
+	open_rows(&rows, &plan);
+	struct wm_span rest = wm_span(NULL, 0), key;
+	if (opt.group_by != NULL)
+		rest = wm_span_of(opt.group_by);
+	while (wm_list_next(&rest, ',', &key))
+		stream_want(s, key, STREAM_TEXT);
+	struct arrivals arrivals;
+	open_arrivals(&arrivals, &plan, s);
+	add_group_names(&rows, &plan);
+	if (opt.advise)
+		add_advice_names(&rows, &plan);
+	else
+		add_measure_names(&rows, &plan);
+	check_names(&rows);
+	stream_begin(s, rows.names, rows.count);
+
+	struct wm_lag_options lag_options = {
+		.keys_count = plan.keys_count,
+		.every = plan.has_every ? &plan.every : NULL,
+		.windows = plan.has_windows ? &plan.windows : NULL,
+		.has_arrival = plan.has_arrival,
+		.has_advice = opt.advise,
+	};
+	struct wm_lag *lag = wm_lag_new(&lag_options);
+	struct stream_row row;
+	enum stream_item item;
+	/* Nothing is due before the end. */
+	while ((item = stream_next(s, WM_TIME_END, &row)) != STREAM_END) {
+		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))
+			say_state(lag, s);
+		if (item != STREAM_RECORD)
+			continue;
+		measure(lag, &plan, &arrivals, &row);
+		if (wm_is_behind(row.event_time_us, row.watermark_us))
+			stream_late(s, 0);
+		else
+			stream_used(s, 0);
+	}
+	say_state(lag, s);
+	write_results(&plan, &rows, lag, s);
+	int status = stream_finish(s, 0); /* flushes and checks every output */
+	wm_lag_free(lag);
+	wm_instant_parser_free(arrivals.parser);
+	release_rows(&rows);
+	release_plan(&plan);
+	cli_release(&opt.common);
+	return status;
+}
