@@ -25,12 +25,12 @@ VERSION := 0.1.0
 
 TOOLS := wm-window wm-lag
 
-CMD := cli explain inputs metrics outputs progress report stream
+CMD := cli explain inputs metrics outputs progress report stream windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/cut record/display record/foreign record/header record/reader record/record record/scan record/writer \
+	record/csv record/cut record/display record/foreign record/header record/lines record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/ordered state/table \
@@ -40,14 +40,14 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut display foreign header ndjson reader record scan writer \
+	csv cut display foreign header lines ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	ordered table \
 	windowing \
 	metrics progress report
 
-FUZZ := records
+FUZZ := lines records
 
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)

@@ -100,7 +100,7 @@ static const struct cli_tool tool = {
 };
 
 /* A part of the rows, part / whole. */
-struct share {
+struct advice_share {
 	int64_t part;
 	int64_t whole;
 };
@@ -114,7 +114,7 @@ struct plan {
 	bool has_every;
 	bool has_windows;
 	bool has_arrival;
-	struct share target;
+	struct advice_share target;
 	const char *target_text;
 	struct {
 		struct wm_span text; /* as typed */
@@ -239,21 +239,21 @@ set_target(struct plan *plan)
 	uint64_t percent;
 	bool is_good;
 
-	plan->target_text = text;
+	plan->advice.target_text = text;
 	if (slash != NULL) {
-		is_good = parse_count(wm_span(text, (size_t)(slash - text)), &plan->target.part) &&
-			parse_count(wm_span_of(slash + 1), &plan->target.whole) && plan->target.whole != 0;
+		is_good = parse_count(wm_span(text, (size_t)(slash - text)), &plan->advice.target.part) &&
+			parse_count(wm_span_of(slash + 1), &plan->advice.target.whole) && plan->advice.target.whole != 0;
 	} else {
 		is_good =
 			all.len != 0 && text[all.len - 1] == '%' && parse_percent(wm_span(text, all.len - 1), &percent);
 		if (is_good)
-			plan->target = (struct share){ (int64_t)percent, WM_PERCENT_ALL };
+			plan->advice.target = (struct advice_share){ (int64_t)percent, WM_PERCENT_ALL };
 		else if (parse_percent(all, &percent))
 			cli_misuse("--target: '%s': of what? write 1/1000 or 0.1%%", text);
 	}
 	if (!is_good)
 		cli_misuse("--target: '%s' is no share: write 1/1000 or 0.1%%", text);
-	if (plan->target.part > plan->target.whole)
+	if (plan->advice.target.part > plan->advice.target.whole)
 		cli_misuse("--target: '%s' is more than all rows", text);
 }
 
@@ -309,7 +309,7 @@ set_plan(struct plan *plan, const struct options *opt)
 			   "leave it out");
 	if (!opt->advise && opt->target != NULL)
 		cli_misuse("--target: it is a part of the advice: add --advise");
-	if (!opt->advise && plan->has_windows)
+	if (!opt->advise && plan->advice.has_windows)
 		cli_misuse("--%s: what windows would drop is a part of the advice: add --advise (measures by window: "
 			   "--every)",
 			opt->tumbling != NULL ? "tumbling" : "sliding");
@@ -430,7 +430,7 @@ add_advice_names(struct rows *rows, const struct plan *plan)
 	static const char *const window_names[] = { "rows_dropped", "dropped_share", NULL };
 
 	add_names(rows, names);
-	if (plan->has_windows)
+	if (plan->advice.has_windows)
 		add_names(rows, window_names);
 	add_name(rows, wm_span_of("notes"));
 }
@@ -537,250 +537,6 @@ end_row(struct rows *rows)
 	return rows->values;
 }
 
-/* Durations for eyes */
-
-/* Cut to what matters: three digits below a minute, then two units. */
-static void
-print_rounded(int64_t us, struct wm_buf *out)
-{
-	int64_t size = us < 0 ? -us : us, step = 1;
-	char text[WM_INSTANT_TEXT_MAX];
-
-	if (size >= WM_US_PER_DAY)
-		step = INT64_C(3600000000);
-	else if (size >= INT64_C(3600000000))
-		step = 60000000;
-	else if (size >= 60000000)
-		step = WM_US_PER_SECOND;
-	else
-		while (size / step >= 1000)
-			step *= 10;
-	size = (size + step / 2) / step * step;
-	if (us < 0)
-		wm_buf_add_byte(out, '-');
-	if (size >= 60000000 || size < 1000) {
-		if (size == 0 || size >= 1000)
-			wm_duration_print(size, out);
-		else
-			wm_buf_addf(out, "%" PRId64 "us", size);
-		return;
-	}
-	bool is_ms = size < WM_US_PER_SECOND;
-	size_t len = wm_instant_print(is_ms ? size * 1000 : size, WM_UNIT_S, NULL, text);
-	wm_buf_addf(out, "%.*s%s", (int)len, text, is_ms ? "ms" : "s");
-}
-
-/* Up to what a person would type: at most a tenth more. */
-static int64_t
-rounded_up(int64_t us)
-{
-	static const int64_t steps[] = { 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000,
-		2000000, 5000000, 10000000, 30000000, 60000000, 120000000, 300000000, 600000000, 1800000000, 3600000000,
-		86400000000 };
-	int64_t step = steps[0];
-
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-		if (steps[i] <= us / 10)
-			step = steps[i];
-	return wm_time_add(us, step - 1) / step * step;
-}
-
-/* A delay as it would be typed: whole days, hours, or what is needed. */
-static void
-print_delay(int64_t us, struct wm_buf *out)
-{
-	int64_t hour_us = INT64_C(3600000000);
-
-	if (us > WM_US_PER_DAY && us % WM_US_PER_DAY != 0 && us % hour_us == 0)
-		wm_buf_addf(out, "%" PRId64 "h", us / hour_us);
-	else
-		wm_duration_print(us, out);
-}
-
-/* Advice */
-
-/* Delays of the curve. P95 of the lag stands for a rule of thumb. */
-enum advice_kind {
-	ADVICE_NO_DELAY,
-	ADVICE_5_PERCENT,
-	ADVICE_1_PERCENT,
-	ADVICE_01_PERCENT,
-	ADVICE_NONE_BEHIND,
-	ADVICE_2_P95,
-	ADVICE_3_P95,
-	ADVICE_GIVEN, /* -w */
-	ADVICE_TARGET,
-};
-#define ADVICE_KINDS 9
-
-/* In csv and ndjson, and in the table. */
-static const struct {
-	const char *name;
-	const char *words;
-} advice_words[ADVICE_KINDS] = {
-	{ "no-delay", "no delay" },
-	{ "5%", "5% behind" },
-	{ "1%", "1% behind" },
-	{ "0.1%", "0.1% behind" },
-	{ "none-behind", "none behind" },
-	{ "2x-p95-lag", "2 x p95 lag, a rule of thumb" },
-	{ "3x-p95-lag", "3 x p95 lag, a rule of thumb" },
-	{ "given", "-w" },
-	{ "target", "the target" },
-};
-
-static const struct share one_in_20 = { 1, 20 }, one_in_100 = { 1, 100 }, one_in_1000 = { 1, 1000 };
-
-struct advice {
-	enum advice_kind kind;
-	int64_t delay_us;
-	uint64_t behind;
-	uint64_t dropped;
-};
-
-static int64_t
-whole_ms_up(int64_t us)
-{
-	return wm_time_add(us, 999) / 1000 * 1000;
-}
-
-/* The least delay, in whole milliseconds as the watermark has them, with which no more than this share of the rows is behind. */
-static int64_t
-delay_for(const struct wm_lag_series *behind, struct share share)
-{
-	uint64_t allowed = (uint64_t)((wm_int128)behind->count * share.part / share.whole);
-
-	return allowed >= behind->count ? 0 : whole_ms_up(wm_lag_at(behind, behind->count - allowed));
-}
-
-static int64_t
-delay_of_lag(const struct wm_lag_series *lag, int64_t times)
-{
-	int64_t p95_us = wm_lag_percentile(lag, 95 * WM_PERCENT_ONE);
-
-	return p95_us > 0 ? whole_ms_up(p95_us * times) : 0;
-}
-
-static int
-compare_advice(const void *a, const void *b)
-{
-	const struct advice *left = a, *right = b;
-	int order = (left->delay_us > right->delay_us) - (left->delay_us < right->delay_us);
-
-	return order != 0 ? order : (int)left->kind - (int)right->kind;
-}
-
-/* The curve of a group that has rows, by delay; is_rounded: of delays as a person would type them. Returns how many there are. */
-static size_t
-make_advice(const struct plan *plan, const struct wm_lag_group *group, bool is_rounded, struct advice *advice)
-{
-	const struct wm_lag_series *behind = &group->series[WM_LAG_BEHIND];
-	size_t count = 0;
-
-	advice[count++] = (struct advice){ .kind = ADVICE_NO_DELAY };
-	advice[count++] = (struct advice){ ADVICE_5_PERCENT, delay_for(behind, one_in_20), 0, 0 };
-	advice[count++] = (struct advice){ ADVICE_1_PERCENT, delay_for(behind, one_in_100), 0, 0 };
-	advice[count++] = (struct advice){ ADVICE_01_PERCENT, delay_for(behind, one_in_1000), 0, 0 };
-	advice[count++] = (struct advice){ ADVICE_NONE_BEHIND, whole_ms_up(behind->max_us), 0, 0 };
-	advice[count++] = (struct advice){ ADVICE_TARGET, delay_for(behind, plan->target), 0, 0 };
-	if (plan->has_arrival) {
-		const struct wm_lag_series *lag = &group->series[WM_LAG_LAG];
-
-		advice[count++] = (struct advice){ ADVICE_2_P95, delay_of_lag(lag, 2), 0, 0 };
-		advice[count++] = (struct advice){ ADVICE_3_P95, delay_of_lag(lag, 3), 0, 0 };
-	}
-	if (plan->opt->common.delay.text != NULL)
-		advice[count++] = (struct advice){ ADVICE_GIVEN, plan->opt->common.delay.us, 0, 0 };
-	for (size_t i = 0; i < count; i++) {
-		struct advice *each = &advice[i];
-
-		if (is_rounded && each->kind != ADVICE_GIVEN)
-			each->delay_us = rounded_up(each->delay_us);
-		each->behind = wm_lag_above(behind, each->delay_us);
-		if (plan->has_windows)
-			each->dropped = wm_lag_above(&group->series[WM_LAG_DROPPED], each->delay_us);
-	}
-	qsort(advice, count, sizeof(advice[0]), compare_advice);
-	return count;
-}
-
-/* What has to be said beside the numbers. */
-enum note { NOTE_SHORT = 1, NOTE_FEW = 2, NOTE_FUTURE = 4, NOTE_IN_ORDER = 8, NOTE_APPROXIMATE = 16 };
-
-static const char *const note_names[] = { "short-file", "few-rows", "future-rows", "nothing-late", "approximate" };
-#define NOTES_COUNT (sizeof(note_names) / sizeof(note_names[0]))
-
-static unsigned
-notes_of(const struct plan *plan, const struct wm_lag_group *group)
-{
-	const struct wm_lag_series *disorder = &group->series[WM_LAG_DISORDER];
-	unsigned notes = 0;
-
-	if (group->count == 0)
-		return 0;
-	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
-		if (wm_lag_is_approximate(&group->series[kind]))
-			notes |= NOTE_APPROXIMATE;
-	if (plan->has_arrival && group->series[WM_LAG_LAG].negative != 0)
-		notes |= NOTE_FUTURE;
-	if (!plan->opt->advise)
-		return notes;
-	if (disorder->max_us == 0)
-		notes |= NOTE_IN_ORDER;
-	int64_t delay_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
-	if (delay_us > (group->last_time_us - group->first_time_us) / SPAN_PART)
-		notes |= NOTE_SHORT;
-	if ((wm_int128)group->count * plan->target.part < (wm_int128)TARGET_ROWS_MIN * plan->target.whole)
-		notes |= NOTE_FEW;
-	return notes;
-}
-
-/* One note in words; group has rows. */
-static void
-print_note(enum note note, const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
-{
-	const struct wm_lag_series *lag = &group->series[WM_LAG_LAG];
-	int64_t delay_us, span_us = group->last_time_us - group->first_time_us;
-
-	switch (note) {
-	case NOTE_SHORT:
-		delay_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
-		wm_buf_add_text(out, "the rows span ");
-		print_rounded(span_us, out);
-		wm_buf_add_text(out,
-			", too short for this advice: rows that come later than that cannot be in them, "
-			"and the delay is ");
-		if (span_us > 0)
-			wm_buf_addf(out, "%.0f%% of it", (double)delay_us * 100 / (double)span_us);
-		else
-			wm_buf_add_text(out, "more than it");
-		wm_buf_add_text(out, ": start wide, then tighten");
-		break;
-	case NOTE_FEW:
-		wm_buf_addf(out, "%" PRIu64 " rows are too few to tell a share of %s", group->count, plan->target_text);
-		if (plan->target.part != 0)
-			wm_buf_addf(out, ": it takes %" PRId64,
-				(int64_t)(((wm_int128)TARGET_ROWS_MIN * plan->target.whole + plan->target.part - 1) /
-					plan->target.part));
-		break;
-	case NOTE_FUTURE:
-		wm_buf_addf(out, "%" PRIu64 " row%s arrived before %s event time, by up to ", lag->negative,
-			lag->negative == 1 ? "" : "s", lag->negative == 1 ? "its" : "their");
-		print_rounded(-lag->min_us, out);
-		wm_buf_add_text(out,
-			": a clock runs ahead, and makes the rows behind it look later than they are (--max-ahead)");
-		break;
-	case NOTE_IN_ORDER:
-		wm_buf_add_text(out, "the rows are in order: -w 0s would lose none of them");
-		break;
-	case NOTE_APPROXIMATE:
-		wm_buf_addf(out,
-			"approximate: of more than %d values percentiles and counts are within 0.4%% of a value",
-			WM_LAG_EXACT_MAX);
-		break;
-	}
-}
-
 /* csv, tsv and ndjson */
 
 static void
@@ -809,9 +565,9 @@ put_notes(struct rows *rows, unsigned notes)
 {
 	size_t from = rows->text.len;
 
-	for (size_t i = 0; i < NOTES_COUNT; i++)
+	for (size_t i = 0; i < ADVICE_NOTES; i++)
 		if ((notes >> i & 1) != 0)
-			wm_buf_addf(&rows->text, "%s%s", rows->text.len == from ? "" : " ", note_names[i]);
+			wm_buf_addf(&rows->text, "%s%s", rows->text.len == from ? "" : " ", advice_note_name(i));
 	end_value(rows, from, rows->text.len == from ? WM_KIND_NULL : WM_KIND_TEXT);
 }
 
@@ -820,12 +576,12 @@ write_advice(struct rows *rows, const struct plan *plan, const struct wm_lag_gro
 {
 	struct advice advice[ADVICE_KINDS] = { { .kind = ADVICE_TARGET } };
 	bool is_empty = group->count == 0;
-	size_t count = is_empty ? 1 : make_advice(plan, group, false, advice);
-	unsigned notes = notes_of(plan, group);
+	size_t count = is_empty ? 1 : advice_make(&plan->advice, group, false, advice);
+	unsigned notes = advice_notes(&plan->advice, group);
 
 	for (size_t i = 0; i < count; i++) {
 		put_group(rows, plan, group);
-		put_text(rows, advice_words[advice[i].kind].name);
+		put_text(rows, advice_name(advice[i].kind));
 		if (is_empty)
 			put_null(rows);
 		else
@@ -836,7 +592,7 @@ write_advice(struct rows *rows, const struct plan *plan, const struct wm_lag_gro
 			put_null(rows);
 		else
 			put_computed(rows, wm_ratio(advice[i].behind, group->count));
-		if (plan->has_windows) {
+		if (plan->advice.has_windows) {
 			put_count(rows, advice[i].dropped);
 			if (is_empty)
 				put_null(rows);
@@ -857,11 +613,11 @@ warn_notes(const struct plan *plan, const struct wm_lag_group *group, unsigned n
 	if (plan->opt->common.quiet)
 		return;
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	for (size_t i = 0; i < NOTES_COUNT; i++) {
+	for (size_t i = 0; i < ADVICE_NOTES; i++) {
 		if ((notes >> i & 1) == 0)
 			continue;
 		wm_buf_reset(&text);
-		print_note((enum note)(1 << i), plan, group, &text);
+		advice_print_note((enum advice_note)(1 << i), &plan->advice, group, &text);
 		cli_warn("note: %.*s", (int)text.len, text.data);
 	}
 	wm_buf_release(&text);
@@ -874,12 +630,12 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 	struct wm_lag_group group;
 
 	while (wm_lag_next(lag, &group)) {
-		unsigned notes = notes_of(plan, &group);
+		unsigned notes = advice_notes(&plan->advice, &group);
 
 		if (plan->opt->advise) {
 			write_advice(rows, plan, &group, s);
 		} else {
-			if (plan->has_arrival) {
+			if (plan->advice.has_arrival) {
 				put_measure(rows, plan, &group, WM_LAG_LAG);
 				stream_put_row(s, end_row(rows));
 			}
@@ -896,7 +652,7 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 
 /* Terminals */
 
-struct screen {
+struct plot_screen {
 	unsigned width; /* in places; 0: no terminal */
 	bool is_utf8;
 	bool has_colour;
@@ -920,10 +676,10 @@ is_utf8_locale(void)
 	return false;
 }
 
-static struct screen
+static struct plot_screen
 screen_of(const struct plan *plan)
 {
-	struct screen screen = { .is_utf8 = is_utf8_locale() };
+	struct plot_screen screen = { .is_utf8 = is_utf8_locale() };
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size;
 
@@ -941,7 +697,7 @@ put_rounded(struct rows *rows, int64_t us)
 {
 	size_t from = rows->text.len;
 
-	print_rounded(us, &rows->text);
+	advice_print_rounded(us, &rows->text);
 	end_value(rows, from, WM_KIND_NUMBER);
 }
 
@@ -976,7 +732,7 @@ put_measure_rounded(struct rows *rows, const struct plan *plan, const struct wm_
 }
 
 static struct wm_display *
-new_display(const struct rows *rows, const struct screen *screen)
+new_display(const struct rows *rows, const struct plot_screen *screen)
 {
 	struct wm_display_options options = { screen->width, screen->is_utf8 };
 
@@ -984,7 +740,7 @@ new_display(const struct rows *rows, const struct screen *screen)
 }
 
 static void
-show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *screen, struct wm_buf *out)
+show_measures(const struct plan *plan, struct wm_lag *lag, const struct plot_screen *screen, struct wm_buf *out)
 {
 	struct wm_lag_group group;
 	struct rows rows;
@@ -994,7 +750,7 @@ show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *
 	add_measure_names(&rows, plan);
 	struct wm_display *display = new_display(&rows, screen);
 	while (wm_lag_next(lag, &group)) {
-		if (plan->has_arrival) {
+		if (plan->advice.has_arrival) {
 			put_measure_rounded(&rows, plan, &group, WM_LAG_LAG);
 			wm_display_put(display, end_row(&rows), out);
 		}
@@ -1031,33 +787,33 @@ show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_
 }
 
 static void
-show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
+show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct plot_screen *screen, struct wm_buf *out)
 {
 	struct advice advice[ADVICE_KINDS];
 	struct rows rows;
-	size_t count = make_advice(plan, group, true, advice);
-	int64_t exact_us = delay_for(&group->series[WM_LAG_BEHIND], plan->target);
+	size_t count = advice_make(&plan->advice, group, true, advice);
+	int64_t exact_us = advice_delay_us(&group->series[WM_LAG_BEHIND], plan->advice.target);
 
 	open_rows(&rows, plan);
 	static const char *const names[] = { "delay", "behind", "share", NULL };
 	static const char *const window_names[] = { "dropped", "of windows", NULL };
 	add_names(&rows, names);
-	if (plan->has_windows)
+	if (plan->advice.has_windows)
 		add_names(&rows, window_names);
 	add_name(&rows, wm_span_of("for"));
 	struct wm_display *display = new_display(&rows, screen);
 	for (size_t i = 0; i < count; i++) {
 		size_t from = rows.text.len;
 
-		print_delay(advice[i].delay_us, &rows.text);
+		advice_print_delay(advice[i].delay_us, &rows.text);
 		end_value(&rows, from, WM_KIND_NUMBER);
 		put_count(&rows, advice[i].behind);
 		put_percent(&rows, advice[i].behind, group->count);
-		if (plan->has_windows) {
+		if (plan->advice.has_windows) {
 			put_count(&rows, advice[i].dropped);
 			put_percent(&rows, advice[i].dropped, group->count);
 		}
-		put_text(&rows, advice_words[advice[i].kind].words);
+		put_text(&rows, advice_words(advice[i].kind));
 		wm_display_put(display, end_row(&rows), out);
 	}
 	wm_display_end(display, out);
@@ -1067,132 +823,32 @@ show_advice(const struct plan *plan, const struct wm_lag_group *group, const str
 	char exact[WM_INSTANT_TEXT_MAX];
 	size_t exact_len = wm_instant_print(exact_us, WM_UNIT_S, NULL, exact);
 	wm_buf_add_text(out, "\nUse -w ");
-	print_delay(rounded_up(exact_us), out);
-	wm_buf_addf(out, " to have no more than %s of the rows behind (exactly: -w %.*ss).\n", plan->target_text,
+	advice_print_delay(advice_rounded_up(exact_us), out);
+	wm_buf_addf(out, " to have no more than %s of the rows behind (exactly: -w %.*ss).\n", plan->advice.target_text,
 		(int)exact_len, exact);
 }
 
 static void
 show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
 {
-	for (size_t i = 0; i < NOTES_COUNT; i++) {
+	for (size_t i = 0; i < ADVICE_NOTES; i++) {
 		if ((notes >> i & 1) == 0)
 			continue;
 		wm_buf_add_text(out, "Note: ");
-		print_note((enum note)(1 << i), plan, group, out);
+		advice_print_note((enum advice_note)(1 << i), &plan->advice, group, out);
 		wm_buf_add_text(out, ".\n");
-	}
-}
-
-/* The histogram */
-
-/* Upper bounds of its bars; the last bar has none. */
-static const struct {
-	int64_t us;
-	const char *text;
-} bounds[] = {
-	{ 0, "0s" },
-	{ 1000, "1ms" },
-	{ 3000, "3ms" },
-	{ 10000, "10ms" },
-	{ 30000, "30ms" },
-	{ 100000, "100ms" },
-	{ 300000, "300ms" },
-	{ 1000000, "1s" },
-	{ 3000000, "3s" },
-	{ 10000000, "10s" },
-	{ 30000000, "30s" },
-	{ 60000000, "1m" },
-	{ 180000000, "3m" },
-	{ 600000000, "10m" },
-	{ 1800000000, "30m" },
-	{ 3600000000, "1h" },
-	{ 10800000000, "3h" },
-	{ 21600000000, "6h" },
-	{ 43200000000, "12h" },
-	{ 86400000000, "1d" },
-	{ 259200000000, "3d" },
-	{ 604800000000, "1w" },
-	{ 2592000000000, "30d" },
-	{ 7776000000000, "90d" },
-	{ 31536000000000, "365d" },
-};
-#define BOUNDS_COUNT (sizeof(bounds) / sizeof(bounds[0]))
-#define BARS_COUNT (BOUNDS_COUNT + 2) /* negative ones before, and those above all bounds */
-
-/* Full blocks, then eighths of one. What is there shows, be it ever so little. */
-static void
-show_bar(uint64_t count, uint64_t most, size_t places, const struct screen *screen, struct wm_buf *out)
-{
-	static const char *const eighths[] = { "", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a",
-		"\u2589" };
-	size_t parts = screen->is_utf8 ? 8 : 1;
-	size_t length = (size_t)((wm_int128)count * (wm_int128)(places * parts) / most);
-
-	if (length == 0 && count != 0)
-		length = 1;
-	if (length != 0 && screen->has_colour)
-		wm_buf_add_text(out, "\033[36m");
-	for (size_t i = 0; i < length / parts; i++)
-		wm_buf_add_text(out, screen->is_utf8 ? "\u2588" : "#");
-	if (screen->is_utf8)
-		wm_buf_add_text(out, eighths[length % parts]);
-	if (length != 0 && screen->has_colour)
-		wm_buf_add_text(out, "\033[0m");
-}
-
-static void
-show_plot(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
-{
-	const struct wm_lag_series *series = &group->series[plan->has_arrival ? WM_LAG_LAG : WM_LAG_DISORDER];
-	uint64_t counts[BARS_COUNT], most = 0, above = series->count - series->negative;
-	size_t first = BARS_COUNT, last = 0, width = screen->width == 0 ? 80 : screen->width;
-
-	counts[0] = series->negative;
-	for (size_t i = 0; i < BOUNDS_COUNT; i++) {
-		uint64_t left = wm_lag_above(series, bounds[i].us);
-
-		counts[i + 1] = above - left;
-		above = left;
-	}
-	counts[BARS_COUNT - 1] = above;
-	for (size_t i = 0; i < BARS_COUNT; i++) {
-		if (counts[i] == 0)
-			continue;
-		first = first == BARS_COUNT ? i : first;
-		last = i;
-		most = counts[i] > most ? counts[i] : most;
-	}
-	int digits = 1;
-	for (uint64_t rest = most; rest >= 10; rest /= 10)
-		digits++;
-	size_t used = 3 + 9 + 2 + (size_t)digits + 2;
-	wm_buf_addf(out, "\n%s, rows by size:\n", plan->has_arrival ? "lag" : "disorder");
-	for (size_t i = first; i <= last; i++) {
-		bool is_bound = i != 0 && i != BARS_COUNT - 1;
-
-		wm_buf_addf(out, "%s%9s  %*" PRIu64 "  ",
-			i == 0 || (is_bound && bounds[i - 1].us == 0) ? "   "
-				: is_bound                            ? "to "
-								      : "   ",
-			i == 0             ? "negative"
-				: is_bound ? bounds[i - 1].text
-					   : "more",
-			digits, counts[i]);
-		show_bar(counts[i], most, width > used + 10 ? width - used : 10, screen, out);
-		wm_buf_add_byte(out, '\n');
 	}
 }
 
 static void
 show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 {
-	struct screen screen = screen_of(plan);
+	struct plot_screen screen = screen_of(plan);
 	struct wm_lag_group group;
 
 	show_measures(plan, lag, &screen, out);
 	while (wm_lag_next(lag, &group)) {
-		unsigned notes = notes_of(plan, &group);
+		unsigned notes = advice_notes(&plan->advice, &group);
 
 		if (group.count == 0 || (!plan->opt->advise && !plan->opt->plot && notes == 0))
 			continue;
@@ -1203,178 +859,6 @@ show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 		if (plan->opt->plot)
 			show_plot(plan, &group, &screen, out);
 	}
-}
-
-/* Prometheus' text format */
-
-/* A key's name as a label: what may not stand in one is an underscore. */
-static void
-add_label_name(struct wm_span name, struct wm_buf *out)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.data[i];
-		bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-
-		if (i == 0 && !is_letter)
-			wm_buf_add_byte(out, '_');
-		wm_buf_add_byte(out, is_letter || (c >= '0' && c <= '9') ? c : '_');
-	}
-}
-
-/* Escaped, and valid UTF-8. */
-static void
-add_label_value(struct wm_span text, struct wm_buf *out)
-{
-	for (size_t at = 0; at < text.len;) {
-		size_t len = wm_utf8_len(text.data + at, text.len - at);
-
-		if (len == 0)
-			wm_buf_add_text(out, "\xef\xbf\xbd");
-		else if (text.data[at] == '\n')
-			wm_buf_add_text(out, "\\n");
-		else if (text.data[at] == '"' || text.data[at] == '\\')
-			wm_buf_addf(out, "\\%c", text.data[at]);
-		else
-			wm_buf_add(out, text.data + at, len);
-		at += len == 0 ? 1 : len;
-	}
-}
-
-/* A sample as far as its value. */
-static void
-begin_sample(const struct plan *plan, const struct wm_lag_group *group, const char *name, const char *label,
-	struct wm_span value, struct wm_buf *out)
-{
-	bool is_first = true;
-
-	wm_buf_add_text(out, name);
-	for (size_t i = 0; i < plan->keys_count; i++) {
-		wm_buf_add_byte(out, is_first ? '{' : ',');
-		add_label_name(plan->keys[i], out);
-		wm_buf_add_text(out, "=\"");
-		add_label_value(group->keys[i].text, out);
-		wm_buf_add_byte(out, '"');
-		is_first = false;
-	}
-	if (label != NULL) {
-		wm_buf_addf(out, "%c%s=\"%.*s\"", is_first ? '{' : ',', label, (int)value.len, value.data);
-		is_first = false;
-	}
-	wm_buf_add_text(out, is_first ? " " : "} ");
-}
-
-static void
-add_seconds(int64_t us, struct wm_buf *out)
-{
-	char text[WM_INSTANT_TEXT_MAX];
-
-	wm_buf_add(out, text, wm_instant_print(us, WM_UNIT_S, NULL, text));
-	wm_buf_add_byte(out, '\n');
-}
-
-static void
-add_family(const char *name, const char *type, const char *help, struct wm_buf *out)
-{
-	wm_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void
-expose_summary(const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind, struct wm_buf *out)
-{
-	const struct wm_lag_series *series = &group->series[kind];
-	const char *name = kind == WM_LAG_LAG ? "wm_lag_seconds" : "wm_disorder_seconds";
-	struct wm_span none = wm_span("", 0);
-	char whole[32];
-
-	for (size_t i = 0; i < plan->percentiles_count && series->count != 0; i++) {
-		struct wm_buf quantile;
-
-		wm_buf_init(&quantile, WM_BUF_UNBOUNDED);
-		wm_double_print(wm_ratio(plan->percentiles[i].percent, WM_PERCENT_ALL), &quantile);
-		begin_sample(plan, group, name, "quantile", wm_buf_span(&quantile), out);
-		add_seconds(wm_lag_percentile(series, plan->percentiles[i].percent), out);
-		wm_buf_release(&quantile);
-	}
-	snprintf(whole, sizeof(whole), "%s_sum", name);
-	begin_sample(plan, group, whole, NULL, none, out);
-	wm_lag_print_sum_s(series, out);
-	wm_buf_add_byte(out, '\n');
-	snprintf(whole, sizeof(whole), "%s_count", name);
-	begin_sample(plan, group, whole, NULL, none, out);
-	wm_buf_addf(out, "%" PRIu64 "\n", series->count);
-}
-
-/* What a family says of a group. */
-enum gauge { GAUGE_MIN, GAUGE_MAX, GAUGE_NEGATIVE, GAUGE_ADVISED };
-
-static void
-expose_gauge(const struct plan *plan, struct wm_lag *lag, enum wm_lag_kind kind, enum gauge gauge, const char *name,
-	const char *help, struct wm_buf *out)
-{
-	struct wm_lag_group group;
-
-	add_family(name, "gauge", help, out);
-	while (wm_lag_next(lag, &group)) {
-		const struct wm_lag_series *series = &group.series[kind];
-
-		if (series->count == 0)
-			continue;
-		begin_sample(plan, &group, name, NULL, wm_span("", 0), out);
-		if (gauge == GAUGE_NEGATIVE)
-			wm_buf_addf(out, "%" PRIu64 "\n", series->negative);
-		else
-			add_seconds(gauge == GAUGE_MIN       ? series->min_us
-					: gauge == GAUGE_MAX ? series->max_us
-							     : delay_for(series, plan->target),
-				out);
-	}
-}
-
-static void
-expose(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
-{
-	struct wm_lag_group group;
-
-	if (plan->has_arrival) {
-		add_family("wm_lag_seconds", "summary", "Arrival time - event time of rows.", out);
-		while (wm_lag_next(lag, &group))
-			expose_summary(plan, &group, WM_LAG_LAG, out);
-		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_MIN, "wm_lag_min_seconds", "Least lag.", out);
-		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_MAX, "wm_lag_max_seconds", "Greatest lag.", out);
-		expose_gauge(plan, lag, WM_LAG_LAG, GAUGE_NEGATIVE, "wm_lag_negative_rows",
-			"Rows that arrived before their event time.", out);
-	}
-	add_family("wm_disorder_seconds", "summary", "Highest event time before a row - its event time.", out);
-	while (wm_lag_next(lag, &group))
-		expose_summary(plan, &group, WM_LAG_DISORDER, out);
-	expose_gauge(plan, lag, WM_LAG_DISORDER, GAUGE_MAX, "wm_disorder_max_seconds", "Greatest disorder.", out);
-	if (plan->opt->advise)
-		expose_gauge(plan, lag, WM_LAG_BEHIND, GAUGE_ADVISED, "wm_advised_delay_seconds",
-			"Least delay with which no more rows are behind than --target says.", out);
-}
-
-static void
-check_labels(const struct plan *plan)
-{
-	struct wm_buf names;
-
-	wm_buf_init(&names, WM_BUF_UNBOUNDED);
-	for (size_t i = 0; i < plan->keys_count; i++) {
-		for (size_t other = 0; other <= i; other++) {
-			wm_buf_reset(&names);
-			add_label_name(plan->keys[i], &names);
-			size_t len = names.len;
-			if (other < i)
-				add_label_name(plan->keys[other], &names);
-			else
-				wm_buf_add_text(&names, "quantile");
-			if (names.len == 2 * len && memcmp(names.data, names.data + len, len) == 0)
-				cli_misuse("--group-by: '%.*s' is the label '%.*s', which Prometheus has already: "
-					   "rename it in the input",
-					(int)plan->keys[i].len, plan->keys[i].data, (int)len, names.data);
-		}
-	}
-	wm_buf_release(&names);
 }
 
 /* Writing text that is no rows */
@@ -1432,7 +916,7 @@ open_arrivals(struct arrivals *arrivals, const struct plan *plan, struct stream 
 	struct wm_err err;
 
 	*arrivals = (struct arrivals){ 0 };
-	if (!plan->has_arrival || common->is_ingest_now)
+	if (!plan->advice.has_arrival || common->is_ingest_now)
 		return;
 	arrivals->reading = stream_want(s, wm_span_of(common->ingest), STREAM_TEXT);
 	arrivals->parser = wm_instant_parser_new(
@@ -1482,7 +966,7 @@ explain(const struct plan *plan)
 	wm_buf_add_text(&text,
 		"Every row is measured; what was measured is written once, when the input ends.\n"
 		"Disorder is how far a row is behind the highest event time before it.\n");
-	if (plan->has_arrival)
+	if (plan->advice.has_arrival)
 		wm_buf_add_text(&text, "Lag is its arrival time less its event time.\n");
 	if (plan->keys_count != 0)
 		wm_buf_addf(&text, "Each value of %s is measured by itself.\n", plan->opt->group_by);
@@ -1490,7 +974,7 @@ explain(const struct plan *plan)
 		wm_buf_addf(&text, "Each %s of event time is measured by itself.\n", plan->opt->every);
 	if (plan->opt->advise)
 		wm_buf_addf(&text, "The advice is the least -w with which no more than %s of the rows is behind.\n",
-			plan->target_text);
+			plan->advice.target_text);
 	if (plan->opt->common.delay.text != NULL)
 		wm_buf_addf(&text, "Rows that are behind under -w %s are counted as late, and measured all the same.\n",
 			plan->opt->common.delay.text);
@@ -1517,7 +1001,7 @@ measure(struct wm_lag *lag, const struct plan *plan, struct arrivals *arrivals, 
 
 	for (size_t i = 0; i < plan->keys_count; i++)
 		keys[i] = row->readings[i].value;
-	if (plan->has_arrival)
+	if (plan->advice.has_arrival)
 		record.arrival_us = arrival_us(arrivals, row);
 	wm_lag_add(lag, &record);
 }

@@ -7,6 +7,7 @@
 #include "cmd/cli.h"
 #include "cmd/explain.h"
 #include "cmd/stream.h"
+#include "cmd/windows.h"
 #include "lib/agg/agg.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
@@ -53,69 +54,15 @@ static const struct cli_tool tool = {
 	.groups = CLI_GROUP_STREAM,
 };
 
-static struct wm_duration
-parse_duration(const char *option, struct wm_span text)
-{
-	struct wm_duration duration;
-	struct wm_err err;
-
-	if (!wm_duration_parse(text, &duration, &err))
-		cli_misuse("%s: %s", option, err.message);
-	if (duration.calendar == WM_CALENDAR_NONE ? duration.us <= 0 : duration.calendar_count <= 0)
-		cli_misuse("%s: '%.*s': must be longer than zero", option, (int)text.len, text.data);
-	return duration;
-}
-
-static int64_t
-parse_fixed(const char *option, struct wm_span text)
-{
-	struct wm_duration duration = parse_duration(option, text);
-
-	if (duration.us == 0)
-		cli_misuse("%s: '%.*s': months and years have no fixed length: they work with --tumbling alone", option,
-			(int)text.len, text.data);
-	return duration.us;
-}
-
-static void
-set_tumbling(struct wm_windows *windows, const struct options *opt)
-{
-	const struct wm_zone *zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone;
-	struct wm_duration size = parse_duration("--tumbling", wm_span_of(opt->tumbling));
-	bool is_month = size.calendar == WM_CALENDAR_MONTH || size.calendar == WM_CALENDAR_YEAR;
-
-	if (opt->common.is_spark && is_month)
-		cli_misuse("--tumbling: '%s': Spark refuses months and years as window sizes", opt->tumbling);
-	if (size.calendar != WM_CALENDAR_NONE && !opt->common.is_spark)
-		wm_windows_init_calendar(windows, size.calendar, size.calendar_count, opt->offset.us, zone);
-	else
-		wm_windows_init(windows, size.us, size.us, opt->offset.us);
-}
-
-static void
-set_sliding(struct wm_windows *windows, const struct options *opt)
-{
-	struct wm_span rest = wm_span_of(opt->sliding), size, slide, more;
-
-	if (!wm_list_next(&rest, ',', &size) || !wm_list_next(&rest, ',', &slide) || wm_list_next(&rest, ',', &more))
-		cli_misuse("--sliding: '%s': write SIZE,SLIDE, as in 1h,5m", opt->sliding);
-	int64_t size_us = parse_fixed("--sliding", size);
-	int64_t slide_us = parse_fixed("--sliding", slide);
-	if (slide_us > size_us)
-		cli_misuse("--sliding: '%s': the slide is longer than the size, so rows between windows would be lost",
-			opt->sliding);
-	wm_windows_init(windows, size_us, slide_us, opt->offset.us);
-}
-
 static void
 set_windows(struct wm_windows *windows, const struct options *opt)
 {
 	if (opt->tumbling != NULL && opt->sliding != NULL)
 		cli_misuse("--tumbling and --sliding exclude each other");
 	if (opt->tumbling != NULL)
-		set_tumbling(windows, opt);
+		windows_tumbling(windows, "--tumbling", opt->tumbling, &opt->common, opt->offset.us);
 	else if (opt->sliding != NULL)
-		set_sliding(windows, opt);
+		windows_sliding(windows, "--sliding", opt->sliding, opt->offset.us);
 	else
 		cli_misuse("no window given: say --tumbling SIZE or --sliding SIZE,SLIDE");
 }

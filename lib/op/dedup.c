@@ -11,11 +11,22 @@
 #include "lib/state/shelves.h"
 #include "lib/time/duration.h"
 
-/* Slots of the table: 0 is free; else the upper 16 bits of the hash and the address of an entry, or this where one has gone. */
+/*
+ * The table is one of lines: 8 slots, one line of the processor's cache. A key stands in the first line from its own on
+ * that had room. Of a record whose key is new, as most are, one line is looked at, and no branch waits for what is in
+ * it: the next record's work goes on while it comes from memory.
+ * A slot: 0 is free; else the upper 16 bits of the hash and the address of an entry, or this where one has gone from a
+ * line that was full, so that what went past it is still found.
+ */
 #define SLOT_GONE UINT64_C(1)
-#define SLOTS_MIN 8
+#define LINE_SLOTS 8
+#define LINES_MIN 1
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
+
+struct line {
+	uint64_t slots[LINE_SLOTS];
+};
 
 /* Entries looked up together, so that their slots come from memory at the same time. */
 #define BATCH_MAX 32
@@ -34,8 +45,9 @@ struct wm_dedup {
 	struct wm_dedup_options options;
 	int64_t watermark_us;
 	struct wm_shelves shelves; /* the entries, by when they are forgotten */
-	uint64_t *slots;
-	size_t mask;         /* slots - 1; there are none while slots is NULL */
+	struct line *lines; /* aligned to their size, within lines_memory */
+	void *lines_memory;
+	size_t mask;         /* lines - 1; there are none while lines is NULL */
 	size_t taken_count;  /* slots not free */
 	size_t filled_count; /* slots with an entry */
 	uint64_t added;
@@ -63,7 +75,7 @@ wm_dedup_free(struct wm_dedup *d)
 	if (d == NULL)
 		return;
 	wm_shelves_release(&d->shelves);
-	free(d->slots);
+	free(d->lines_memory);
 	wm_buf_release(&d->key_text);
 	free(d);
 }
@@ -135,55 +147,81 @@ slot_with(const char *item, uint64_t hash)
 	return (uint64_t)(uintptr_t)item | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 }
 
-static inline bool
-is_entry(const struct wm_dedup *d, uint64_t slot, const struct entry *entry, uint64_t hash)
+static bool
+is_entry(const struct wm_dedup *d, uint64_t slot, const struct entry *entry)
 {
 	struct entry other;
 
-	if (slot >> ADDRESS_BITS != hash >> ADDRESS_BITS || slot == SLOT_GONE)
+	if (slot == 0 || slot == SLOT_GONE)
 		return false;
 	read_entry(entry_in(slot), &other);
 	return other.tag == entry->tag && wm_span_equal(other.key, entry->key) &&
 		(d->options.memory != WM_DEDUP_WITH_TIME || other.due_us == entry->due_us);
 }
 
+/* Bits of the slots of a line whose upper 16 bits are those of a hash, or that hold a value. */
+static inline unsigned
+slots_like(const struct line *line, uint64_t hash)
+{
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < LINE_SLOTS; i++)
+		bits |= (unsigned)(line->slots[i] >> ADDRESS_BITS == hash >> ADDRESS_BITS) << i;
+	return bits;
+}
+
+static inline unsigned
+slots_with(const struct line *line, uint64_t value)
+{
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < LINE_SLOTS; i++)
+		bits |= (unsigned)(line->slots[i] == value) << i;
+	return bits;
+}
+
 /* The slot of a key, *found; else the one where it would go. There is a free slot. */
-static inline size_t
+static inline uint64_t *
 slot_of(const struct wm_dedup *d, const struct entry *entry, uint64_t hash, bool *found)
 {
-	size_t place = SIZE_MAX;
+	uint64_t *place = NULL;
 
 	for (size_t at = hash & d->mask;; at = (at + 1) & d->mask) {
-		uint64_t slot = d->slots[at];
+		struct line *line = &d->lines[at];
 
-		*found = slot != 0 && is_entry(d, slot, entry, hash);
-		if (*found)
-			return at;
-		if (slot == 0)
-			return place != SIZE_MAX ? place : at;
-		if (slot == SLOT_GONE && place == SIZE_MAX)
-			place = at;
+		for (unsigned like = slots_like(line, hash); like != 0; like &= like - 1) {
+			uint64_t *slot = &line->slots[__builtin_ctz(like)];
+
+			*found = is_entry(d, *slot, entry);
+			if (*found)
+				return slot;
+		}
+		unsigned gone = place != NULL || d->taken_count == d->filled_count ? 0 : slots_with(line, SLOT_GONE);
+		if (gone != 0)
+			place = &line->slots[__builtin_ctz(gone)];
+		unsigned vacant = slots_with(line, 0);
+		if (vacant != 0)
+			return place != NULL ? place : &line->slots[__builtin_ctz(vacant)];
 	}
 }
 
+/* The entry leaves the table; one that is not there any more, as its key came again after it was forgotten, does nothing. */
 static void
 take_out(struct wm_dedup *d, const char *item, uint64_t hash)
 {
-	size_t at = hash & d->mask;
+	uint64_t wanted = slot_with(item, hash);
 
-	while (d->slots[at] != 0 && entry_in(d->slots[at]) != item)
-		at = (at + 1) & d->mask;
-	/* A key that came again after it was forgotten has taken the slot over. */
-	if (d->slots[at] == 0)
-		return;
-	d->slots[at] = SLOT_GONE;
-	d->filled_count--;
-	/* What has gone is in nobody's way where nothing follows. */
-	if (d->slots[(at + 1) & d->mask] != 0)
-		return;
-	for (; d->slots[at] == SLOT_GONE; at = (at - 1) & d->mask) {
-		d->slots[at] = 0;
-		d->taken_count--;
+	for (size_t at = hash & d->mask;; at = (at + 1) & d->mask) {
+		struct line *line = &d->lines[at];
+		unsigned found = slots_with(line, wanted), vacant = slots_with(line, 0);
+
+		if (found != 0) {
+			line->slots[__builtin_ctz(found)] = vacant != 0 ? 0 : SLOT_GONE;
+			d->taken_count -= vacant != 0;
+			d->filled_count--;
+		}
+		if ((found | vacant) != 0)
+			return;
 	}
 }
 
@@ -207,11 +245,24 @@ next_batch(const struct wm_dedup *d, struct wm_span *items, struct batch *batch)
 		batch->items[batch->count] = at;
 		at = read_entry(at, &entry);
 		uint64_t hash = hash_entry(d, &entry);
-		__builtin_prefetch(&d->slots[hash & d->mask], 1);
+		__builtin_prefetch(&d->lines[hash & d->mask], 1);
 		batch->dues_us[batch->count] = entry.due_us;
 		batch->hashes[batch->count] = hash;
 	}
 	*items = wm_span(at, (size_t)(end - at));
+}
+
+/* An entry whose key is known not to be there joins a table from which nothing has gone. */
+static void
+put_in(struct wm_dedup *d, const char *item, uint64_t hash)
+{
+	size_t at = hash & d->mask;
+	unsigned vacant;
+
+	while ((vacant = slots_with(&d->lines[at], 0)) == 0)
+		at = (at + 1) & d->mask;
+	d->lines[at].slots[__builtin_ctz(vacant)] = slot_with(item, hash);
+	d->taken_count++;
 }
 
 static void
@@ -225,14 +276,8 @@ put_in_shelf(struct wm_dedup *d, const struct wm_shelf *shelf)
 		while (items.len != 0) {
 			next_batch(d, &items, &batch);
 			for (size_t i = 0; i < batch.count; i++) {
-				size_t at = batch.hashes[i] & d->mask;
-
-				if (wm_is_complete(batch.dues_us[i], d->watermark_us))
-					continue;
-				while (d->slots[at] != 0)
-					at = (at + 1) & d->mask;
-				d->slots[at] = slot_with(batch.items[i], batch.hashes[i]);
-				d->taken_count++;
+				if (!wm_is_complete(batch.dues_us[i], d->watermark_us))
+					put_in(d, batch.items[i], batch.hashes[i]);
 			}
 		}
 }
@@ -253,21 +298,22 @@ take_out_shelf(struct wm_dedup *d, const struct wm_shelf *shelf)
 }
 
 /*
- * A new table, at least a quarter and after growth at most three eighths full, without what has gone.
- * The entries are walked on their shelves, so that there are never two tables.
+ * A new table without what has gone: after growth about a third full. The entries are walked on their shelves, so that
+ * there are never two tables.
  */
 static void
 rebuild(struct wm_dedup *d)
 {
 	struct wm_ordered_at at = wm_ordered_seek(&d->shelves.by_turn, INT64_MIN);
-	size_t count = d->slots == NULL ? SLOTS_MIN : d->mask + 1;
+	size_t count = d->lines == NULL ? LINES_MIN : d->mask + 1;
 
-	if (d->filled_count * 8 > count * 5)
+	if (d->filled_count * 8 > count * LINE_SLOTS * 5)
 		count *= 2;
-	while (count > SLOTS_MIN && d->filled_count * 4 < count)
+	while (count > LINES_MIN && d->filled_count * 4 < count * LINE_SLOTS)
 		count /= 2;
-	free(d->slots);
-	d->slots = wm_calloc(count, sizeof(d->slots[0]));
+	free(d->lines_memory);
+	d->lines_memory = wm_calloc(count + 1, sizeof(struct line));
+	d->lines = (struct line *)(((uintptr_t)d->lines_memory + sizeof(struct line) - 1) & -sizeof(struct line));
 	d->mask = count - 1;
 	d->taken_count = 0;
 	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
@@ -317,20 +363,20 @@ remember(struct wm_dedup *d, const struct entry *entry)
 {
 	uint64_t hash = hash_entry(d, entry);
 	struct entry before;
-	bool found;
+	bool found = false;
 
-	if (d->slots == NULL || (d->taken_count + 1) * 4 > (d->mask + 1) * 3)
+	if (d->lines == NULL || (d->taken_count + 1) * 4 > (d->mask + 1) * LINE_SLOTS * 3)
 		rebuild(d);
-	size_t at = slot_of(d, entry, hash, &found);
+	uint64_t *slot = slot_of(d, entry, hash, &found);
 	if (found) {
-		read_entry(entry_in(d->slots[at]), &before);
+		read_entry(entry_in(*slot), &before);
 		if (!wm_is_complete(before.due_us, d->watermark_us))
 			return false;
 	} else {
-		d->taken_count += d->slots[at] == 0;
+		d->taken_count += *slot != SLOT_GONE;
 		d->filled_count++;
 	}
-	d->slots[at] = slot_with(put_entry(d, entry), hash);
+	*slot = slot_with(put_entry(d, entry), hash);
 	d->added++;
 	return true;
 }
@@ -389,7 +435,7 @@ wm_dedup_counts(const struct wm_dedup *d)
 size_t
 wm_dedup_bytes(const struct wm_dedup *d)
 {
-	return d->shelves.bytes + (d->slots == NULL ? 0 : (d->mask + 1) * sizeof(d->slots[0]));
+	return d->shelves.bytes + (d->lines == NULL ? 0 : (d->mask + 2) * sizeof(struct line));
 }
 
 /* i64 watermark · varint added · varint keys, each in the order in which memory is given back: i64 due · u8 tag · key. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/arena.h"
+#include "lib/base/hash.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
@@ -62,6 +63,33 @@ struct home {
 
 #define HOME_BYTES_MAX ((size_t)1 << 16)
 
+/*
+ * With many keys nearly every record waits for memory, three or four times: for the place of its key, the entry, the newest
+ * session. So records that have been judged are held back for a few more, while that memory is fetched step by step, and
+ * counted then, in order. What they hold is copied.
+ */
+struct held {
+	int64_t start_us, end_us;
+	uint64_t hash;
+	struct wm_span key;
+	uint8_t tag;
+	struct wm_entry *entry; /* NULL: not known, or none yet */
+	struct wm_reading *readings;
+	struct wm_buf text; /* the key, then the values */
+};
+
+#define HELD_MAX 16
+
+/* Records between two steps of one: enough that what was asked for has come. */
+#define HELD_STEP 4
+
+/* More text than this is not worth copying. */
+#define HELD_TEXT_MAX 512
+
+/* Sessions taken from the expiry at once, and rows ahead for which memory is fetched. */
+#define EXPIRE_MAX 32
+#define FETCH_AHEAD 8
+
 /* A row that waits to be drained. */
 struct ready {
 	int64_t end_us, start_us;
@@ -95,6 +123,14 @@ struct wm_sessions {
 	uint32_t home;      /* where new sessions go; 0: a new one */
 	void *cell;         /* while a session moves */
 
+	struct held held[HELD_MAX]; /* a ring, by number */
+	uint64_t held_next;         /* numbers: of the next record, of the first that is not counted yet, */
+	uint64_t held_first;
+	uint64_t held_placed, held_found; /* and of the first whose entry, whose session was not asked for yet */
+	int64_t held_start_us;            /* no held record begins, or ends, before these */
+	int64_t held_end_us;
+	size_t readings_count;
+
 	bool has_touched; /* complete: a record came since the last advance */
 
 	/* panes: sessions to look at when the watermark is advanced, and, for early panes by event time, those that changed */
@@ -116,7 +152,7 @@ struct wm_sessions {
 	bool is_counting;
 	struct wm_windowing_counts counts;
 
-	struct wm_buf key_text; /* the key of the current record, where it has several columns */
+	struct wm_buf key_text; /* the key of a record that is not held, where it has several columns */
 	struct wm_value *row_keys;
 };
 
@@ -144,6 +180,12 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	wm_agg_cell_init(agg, w->empty_cell);
 	w->multiple = INT64_MIN;
 	w->batch = 1;
+	w->held_start_us = w->held_end_us = WM_TIME_END;
+	w->readings_count = wm_agg_columns_count(agg);
+	for (size_t i = 0; i < HELD_MAX; i++) {
+		w->held[i].readings = wm_calloc(w->readings_count, sizeof(struct wm_reading));
+		wm_buf_init(&w->held[i].text, WM_BUF_UNBOUNDED);
+	}
 	wm_buf_init(&w->key_text, WM_BUF_UNBOUNDED);
 	w->row_keys = wm_calloc(keys_count, sizeof(struct wm_value));
 	return w;
@@ -163,6 +205,10 @@ wm_sessions_free(struct wm_sessions *w)
 	wm_expiry_release(&w->expiry);
 	for (size_t i = 0; i < w->homes_count; i++)
 		wm_arena_release(&w->homes[i].arena);
+	for (size_t i = 0; i < HELD_MAX; i++) {
+		free(w->held[i].readings);
+		wm_buf_release(&w->held[i].text);
+	}
 	free(w->homes);
 	free(w->cell);
 	free(w->empty_cell);
@@ -268,12 +314,13 @@ settle(struct wm_sessions *w, struct session *session, const struct wm_arena *be
 }
 
 static void
-add_to_cell(struct wm_sessions *w, struct session *session, const struct wm_window_record *record)
+add_to_cell(
+	struct wm_sessions *w, struct session *session, const struct wm_reading *readings, int64_t event_time_us)
 {
 	struct home *home = session->home != 0 ? home_at(w, session->home) : newest_home(w);
 	struct wm_arena before = home->arena;
 
-	wm_agg_cell_add(w->agg, cell_of(w, session), &home->arena, record->readings, record->event_time_us);
+	wm_agg_cell_add(w->agg, cell_of(w, session), &home->arena, readings, event_time_us);
 	if (session->home == 0)
 		settle(w, session, &before);
 }
@@ -424,7 +471,8 @@ forget(struct wm_sessions *w, struct session *session)
 	struct group *group = wm_entry_value(entry);
 
 	leave_home(w, session);
-	group_remove(w, group, group_seek(group, session->end_us));
+	/* Nearly always the oldest: found without a look at the others. */
+	group_remove(w, group, *group_at(group, 0) == session ? 0 : group_seek(group, session->end_us));
 	wm_pool_give(&w->pool, session);
 	w->counts.groups--;
 	w->counts.removed++;
@@ -433,6 +481,9 @@ forget(struct wm_sessions *w, struct session *session)
 	if (group->older != NULL)
 		w->older_bytes -= sizeof(*group->older) + group->older->capacity * sizeof(group->older->at[0]);
 	free(group->older);
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (w->held[i].entry == entry)
+			w->held[i].entry = NULL;
 	wm_keyed_take(&w->groups, entry);
 }
 
@@ -578,14 +629,156 @@ is_late(const struct wm_sessions *w, int64_t end_us)
 }
 
 static struct wm_entry *
-entry_for(struct wm_sessions *w, struct wm_span key, uint8_t tag)
+entry_for(struct wm_sessions *w, struct wm_span key, uint8_t tag, uint64_t hash)
 {
 	bool is_new;
-	struct wm_entry *entry = wm_keyed_put(&w->groups, key, tag, &is_new);
+	struct wm_entry *entry = wm_keyed_put(&w->groups, key, tag, hash, &is_new);
 
 	if (is_new)
 		*(struct group *)wm_entry_value(entry) = (struct group){ NULL, NULL };
 	return entry;
+}
+
+static struct session *
+count(struct wm_sessions *w, struct wm_entry *entry, const struct wm_reading *readings, int64_t start_us, int64_t end_us)
+{
+	struct session *session = session_for(w, entry, start_us, end_us);
+
+	add_to_cell(w, session, readings, start_us);
+	if (w->is_counting && session->batch != w->batch) {
+		session->batch = w->batch;
+		w->counts.updated++;
+	}
+	if (w->has_panes) {
+		progress_of(session)->rows++;
+		list_rows(w, session);
+	}
+	return session;
+}
+
+/* Held records */
+
+static struct held *
+held_at(struct wm_sessions *w, uint64_t number)
+{
+	return &w->held[number % HELD_MAX];
+}
+
+static void
+fetch_session(const struct wm_sessions *w, const struct session *session)
+{
+	size_t bytes = w->pool.object_bytes < 256 ? w->pool.object_bytes : 256;
+
+	for (size_t at = 0; at < bytes; at += 64)
+		__builtin_prefetch((const char *)session + at);
+}
+
+static void
+fetch_entry(const struct wm_entry *entry)
+{
+	__builtin_prefetch(entry);
+	__builtin_prefetch((const char *)entry + 48);
+}
+
+/* Takes the steps of all held records before a number that are still to be taken, and counts them. */
+static void
+step_placed(struct wm_sessions *w, uint64_t until)
+{
+	for (; w->held_placed < until; w->held_placed++)
+		wm_keyed_fetch_entry(&w->groups, held_at(w, w->held_placed)->hash);
+}
+
+static void
+step_found(struct wm_sessions *w, uint64_t until)
+{
+	for (; w->held_found < until; w->held_found++) {
+		struct held *held = held_at(w, w->held_found);
+
+		held->entry = wm_keyed_find(&w->groups, held->key, held->tag, held->hash);
+		if (held->entry == NULL)
+			continue;
+		const struct group *group = wm_entry_value(held->entry);
+		fetch_session(w, group->newest);
+		if (group->older != NULL)
+			__builtin_prefetch(group->older);
+	}
+}
+
+static void
+step_counted(struct wm_sessions *w, uint64_t until)
+{
+	for (; w->held_first < until; w->held_first++) {
+		struct held *held = held_at(w, w->held_first);
+		struct wm_entry *entry = held->entry;
+
+		if (entry == NULL)
+			entry = entry_for(w, held->key, held->tag, held->hash);
+		held->entry = NULL;
+		count(w, entry, held->readings, held->start_us, held->end_us);
+	}
+}
+
+static void
+count_held(struct wm_sessions *w)
+{
+	step_placed(w, w->held_next);
+	step_found(w, w->held_next);
+	step_counted(w, w->held_next);
+	w->held_start_us = w->held_end_us = WM_TIME_END;
+}
+
+/* Whether a record can be held back: nothing comes due by it before its own session ends. */
+static bool
+can_hold(const struct wm_sessions *w, const struct wm_window_record *record, int64_t end_us)
+{
+	size_t bytes = 0;
+
+	if (w->panes.early_rows > 0 || w->panes.early_period_us > 0 || wm_is_complete(end_us, w->watermark_us))
+		return false;
+	for (size_t i = 0; i < w->keys_count; i++)
+		bytes += record->keys[i].text.len;
+	for (size_t i = 0; i < w->readings_count; i++)
+		bytes += record->readings[i].value.text.len;
+	return bytes <= HELD_TEXT_MAX;
+}
+
+static void
+hold(struct wm_sessions *w, const struct wm_window_record *record, int64_t end_us)
+{
+	struct held *held = held_at(w, w->held_next);
+	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &held->text, &held->tag);
+
+	held->start_us = record->event_time_us;
+	held->end_us = end_us;
+	held->hash = wm_hash(key, held->tag);
+	wm_keyed_fetch_place(&w->groups, held->hash);
+	if (w->keys_count == 1) {
+		wm_buf_reset(&held->text);
+		wm_buf_add(&held->text, key.data, key.len);
+	}
+	size_t at = held->text.len;
+	for (size_t i = 0; i < w->readings_count; i++)
+		wm_buf_add(&held->text, record->readings[i].value.text.data, record->readings[i].value.text.len);
+	/* The buffer has grown: what points into it comes now. */
+	held->key = wm_span(held->text.data, at);
+	for (size_t i = 0; i < w->readings_count; i++) {
+		held->readings[i] = record->readings[i];
+		held->readings[i].value.text.data = held->text.data + at;
+		at += held->readings[i].value.text.len;
+	}
+	if (held->start_us < w->held_start_us)
+		w->held_start_us = held->start_us;
+	if (end_us < w->held_end_us)
+		w->held_end_us = end_us;
+	w->held_next++;
+
+	uint64_t next = w->held_next;
+	if (next - w->held_placed > HELD_STEP)
+		step_placed(w, next - HELD_STEP);
+	if (next - w->held_found > 2 * HELD_STEP)
+		step_found(w, next - 2 * HELD_STEP);
+	if (next - w->held_first > 3 * HELD_STEP)
+		step_counted(w, next - 3 * HELD_STEP);
 }
 
 /* What changed is written early when the highest event time enters a new multiple of the period; the first record of all enters none. */
@@ -615,29 +808,26 @@ wm_sessions_add(struct wm_sessions *w, const struct wm_window_record *record, in
 	*missed = is_late(w, end_us);
 	if (*missed)
 		return WM_WINDOW_LATE;
-
+	if (can_hold(w, record, end_us)) {
+		hold(w, record, end_us);
+		return WM_WINDOW_USED;
+	}
+	count_held(w);
 	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
-	struct session *session = session_for(w, entry_for(w, key, tag), start_us, end_us);
-	add_to_cell(w, session, record);
-	if (w->is_counting && session->batch != w->batch) {
-		session->batch = w->batch;
-		w->counts.updated++;
-	}
-	if (w->has_panes) {
-		progress_of(session)->rows++;
-		list_rows(w, session);
-		if (w->panes.early_period_us > 0)
-			note_highest(w, record->highest_time_us);
-	}
+	count(w, entry_for(w, key, tag, wm_hash(key, tag)), record->readings, start_us, end_us);
+	if (w->panes.early_period_us > 0)
+		note_highest(w, record->highest_time_us);
 	return WM_WINDOW_USED;
 }
 
 int64_t
 wm_sessions_due_us(const struct wm_sessions *w)
 {
+	int64_t due_us = wm_expiry_due_us(&w->expiry);
+
 	if (w->has_touched || w->due_count != 0 || w->is_early_due)
 		return WM_TIME_NONE;
-	return wm_expiry_due_us(&w->expiry);
+	return w->held_end_us < due_us ? w->held_end_us : due_us;
 }
 
 /* Writing */
@@ -690,29 +880,44 @@ make_due_ready(struct wm_sessions *w)
 
 /* What the watermark has reached: sessions that are complete by it and were not by the one before, and what need not be kept. */
 static void
-make_complete_ready(struct wm_sessions *w, int64_t before_us)
+expire(struct wm_sessions *w, struct session *session, int64_t before_us)
 {
-	struct session *session;
-
-	while ((session = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL) {
-		if (session->entry == NULL) {
-			wm_pool_give(&w->pool, session);
-			continue;
-		}
-		if (!is_complete(w, session)) {
-			move_to_newest_home(w, session);
-			wm_expiry_put(&w->expiry, session->end_us, session);
-			continue;
-		}
-		if (!wm_is_complete(session->end_us, before_us))
-			make_ready(w, session, WM_PANE_ON_TIME);
-		if (wm_is_complete(kept_until_us(w, session), w->watermark_us)) {
-			lose(w, session);
-			continue;
-		}
-		move_to_newest_home(w, session);
-		wm_expiry_put(&w->expiry, kept_until_us(w, session), session);
+	if (session->entry == NULL) {
+		wm_pool_give(&w->pool, session);
+		return;
 	}
+	if (!is_complete(w, session)) {
+		move_to_newest_home(w, session);
+		wm_expiry_put(&w->expiry, session->end_us, session);
+		return;
+	}
+	if (!wm_is_complete(session->end_us, before_us))
+		make_ready(w, session, WM_PANE_ON_TIME);
+	if (wm_is_complete(kept_until_us(w, session), w->watermark_us)) {
+		lose(w, session);
+		return;
+	}
+	move_to_newest_home(w, session);
+	wm_expiry_put(&w->expiry, kept_until_us(w, session), session);
+}
+
+/* In groups of which each step has its memory fetched by the one before. */
+static void
+expire_all(struct wm_sessions *w, int64_t before_us)
+{
+	struct session *sessions[EXPIRE_MAX];
+	size_t sessions_count;
+
+	do {
+		sessions_count = 0;
+		while (sessions_count < EXPIRE_MAX &&
+			(sessions[sessions_count] = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL)
+			fetch_session(w, sessions[sessions_count++]);
+		for (size_t i = 0; i < sessions_count; i++)
+			fetch_entry(sessions[i]->entry);
+		for (size_t i = 0; i < sessions_count; i++)
+			expire(w, sessions[i], before_us);
+	} while (sessions_count == EXPIRE_MAX);
 }
 
 static void
@@ -752,8 +957,13 @@ end_draining(struct wm_sessions *w)
 	if (w->panes.is_discarding)
 		for (size_t i = 0; i < w->ready_count; i++)
 			empty_cell(w, w->ready[i].session);
-	for (size_t i = 0; i < w->gone_count; i++)
+	for (size_t i = 0; i < w->gone_count; i++) {
+		if (i + 2 * FETCH_AHEAD < w->gone_count)
+			fetch_session(w, w->gone[i + 2 * FETCH_AHEAD]);
+		if (i + FETCH_AHEAD < w->gone_count)
+			fetch_entry(w->gone[i + FETCH_AHEAD]->entry);
 		forget(w, w->gone[i]);
+	}
 	w->ready_count = w->ready_at = w->gone_count = 0;
 	w->is_draining = false;
 }
@@ -765,13 +975,16 @@ wm_sessions_advance(struct wm_sessions *w, int64_t watermark_us)
 
 	if (w->is_draining)
 		end_draining(w);
+	/* Held records that begin after the watermark touch nothing that it completes. */
+	if (w->mode != WM_MODE_APPEND || w->held_start_us <= watermark_us)
+		count_held(w);
 	make_due_ready(w);
 	if (watermark_us > w->watermark_us)
 		w->watermark_us = watermark_us;
 	w->watermark_before_us = before_us;
 	w->has_touched = false;
 	if (w->mode == WM_MODE_APPEND)
-		make_complete_ready(w, before_us);
+		expire_all(w, before_us);
 	else if (watermark_us != WM_TIME_END)
 		make_all_ready(w);
 	if (w->ready_count > 1)
@@ -790,6 +1003,10 @@ wm_sessions_next(struct wm_sessions *w, struct wm_window_row *row)
 		return false;
 	}
 	const struct ready *ready = &w->ready[w->ready_at++];
+	if (w->ready_count - w->ready_at > 2 * FETCH_AHEAD)
+		fetch_session(w, ready[2 * FETCH_AHEAD].session);
+	if (w->ready_count - w->ready_at > FETCH_AHEAD)
+		fetch_entry(ready[FETCH_AHEAD].session->entry);
 	wm_keys_unpack(ready->session->entry, w->row_keys, w->keys_count);
 	*row = (struct wm_window_row){
 		.window_start_us = ready->start_us,
@@ -803,8 +1020,9 @@ wm_sessions_next(struct wm_sessions *w, struct wm_window_row *row)
 }
 
 uint64_t
-wm_sessions_open_count(const struct wm_sessions *w)
+wm_sessions_open_count(struct wm_sessions *w)
 {
+	count_held(w);
 	return w->counts.groups;
 }
 
@@ -826,8 +1044,9 @@ wm_sessions_count_updates(struct wm_sessions *w)
 }
 
 struct wm_windowing_counts
-wm_sessions_counts(const struct wm_sessions *w)
+wm_sessions_counts(struct wm_sessions *w)
 {
+	count_held(w);
 	return w->counts;
 }
 
@@ -857,11 +1076,11 @@ sorted_entries(const struct wm_sessions *w)
  * varint sessions, each: i64 start · i64 end · u8 got a record since the last advance · with panes varint index · varint rows · cell.
  */
 void
-wm_sessions_encode(const struct wm_sessions *w, struct wm_buf *out)
+wm_sessions_encode(struct wm_sessions *w, struct wm_buf *out)
 {
-	struct wm_entry **entries = sorted_entries(w);
-
 	assert(!w->is_draining);
+	count_held(w);
+	struct wm_entry **entries = sorted_entries(w);
 	wm_put_i64(out, w->watermark_us);
 	wm_put_i64(out, w->watermark_before_us);
 	wm_put_i64(out, w->multiple);
@@ -941,7 +1160,7 @@ decode_group(struct wm_sessions *w, struct wm_get *in)
 
 	if (in->failed || sessions_count == 0 || !wm_keys_are_valid(key, tag, w->keys_count))
 		return false;
-	struct wm_entry *entry = entry_for(w, key, tag);
+	struct wm_entry *entry = entry_for(w, key, tag, wm_hash(key, tag));
 	if (w->groups.count == groups_before)
 		return false;
 	for (uint64_t i = 0; i < sessions_count; i++)

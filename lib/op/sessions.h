@@ -62,17 +62,17 @@ void wm_sessions_advance(struct wm_sessions *sessions, int64_t watermark_us);
 bool wm_sessions_next(struct wm_sessions *sessions, struct wm_window_row *row);
 
 /* Sessions held that are not complete, and complete ones that are kept for late records. */
-uint64_t wm_sessions_open_count(const struct wm_sessions *sessions);
+uint64_t wm_sessions_open_count(struct wm_sessions *sessions);
 
 /* Bytes of state, near enough for a report. */
 size_t wm_sessions_bytes(const struct wm_sessions *sessions);
 
 /* A session is a group. Those that were joined to another count as removed. */
 void wm_sessions_count_updates(struct wm_sessions *sessions);
-struct wm_windowing_counts wm_sessions_counts(const struct wm_sessions *sessions);
+struct wm_windowing_counts wm_sessions_counts(struct wm_sessions *sessions);
 
 /* The state between two calls (nothing may be left to drain). Decode into a new operator with the same options. */
-void wm_sessions_encode(const struct wm_sessions *sessions, struct wm_buf *out);
+void wm_sessions_encode(struct wm_sessions *sessions, struct wm_buf *out);
 WM_MUST_CHECK bool wm_sessions_decode(struct wm_sessions *sessions, struct wm_get *in);
 
 #endif

@@ -93,22 +93,42 @@ put_new(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
 	return entry;
 }
 
-struct wm_entry *
-wm_keyed_put(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, bool *is_new)
+void
+wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash)
 {
-	uint64_t hash = wm_hash(key, tag), slot;
+	if (keyed->slots == NULL)
+		return;
+	const struct wm_entry *entry = entry_of(keyed->slots[hash & keyed->mask]);
 
-	*is_new = false;
-	for (size_t at = hash & keyed->mask; keyed->slots != NULL && (slot = keyed->slots[at]) != 0;
-		at = (at + 1) & keyed->mask) {
+	/* Not read, so it does not matter whether it is there. A short key and its value may lie across two lines. */
+	__builtin_prefetch(entry);
+	__builtin_prefetch((const char *)entry + 48);
+}
+
+struct wm_entry *
+wm_keyed_find(const struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
+{
+	uint64_t slot;
+
+	if (keyed->slots == NULL)
+		return NULL;
+	for (size_t at = hash & keyed->mask; (slot = keyed->slots[at]) != 0; at = (at + 1) & keyed->mask) {
 		if (slot >> ADDRESS_BITS != hash >> ADDRESS_BITS)
 			continue;
 		struct wm_entry *entry = entry_of(slot);
 		if (entry->tag == tag && wm_span_equal(wm_entry_key(entry), key))
 			return entry;
 	}
-	*is_new = true;
-	return put_new(keyed, key, tag, hash);
+	return NULL;
+}
+
+struct wm_entry *
+wm_keyed_put(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash, bool *is_new)
+{
+	struct wm_entry *entry = wm_keyed_find(keyed, key, tag, hash);
+
+	*is_new = entry == NULL;
+	return entry != NULL ? entry : put_new(keyed, key, tag, hash);
 }
 
 void

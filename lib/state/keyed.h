@@ -5,6 +5,9 @@
  * memory of its own, given back when it is taken out. An entry
  * stays where it is until then. The order of a walk depends on the hash's secret:
  * whatever is written has to be sorted first.
+ *
+ * With many keys nearly every look-up waits for memory, twice. Who knows a key some
+ * time before it is needed can have that memory fetched meanwhile.
  */
 #ifndef WM_STATE_KEYED_H
 #define WM_STATE_KEYED_H
@@ -28,8 +31,24 @@ struct wm_keyed {
 void wm_keyed_init(struct wm_keyed *keyed, size_t value_bytes);
 void wm_keyed_release(struct wm_keyed *keyed);
 
+/* In what follows hash is wm_hash(key, tag). */
+
+/* Has the place of a key fetched. */
+static inline void
+wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
+{
+	if (keyed->slots != NULL)
+		__builtin_prefetch(&keyed->slots[hash & keyed->mask]);
+}
+
+/* Has what is at its place fetched, which is most likely its entry. */
+void wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash);
+
+/* The entry of a key; NULL if there is none. */
+struct wm_entry *wm_keyed_find(const struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash);
+
 /* The entry of a key, put in if there was none; *is_new says so: then its value is unset. Keys are shorter than 4 GiB. */
-struct wm_entry *wm_keyed_put(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, bool *is_new);
+struct wm_entry *wm_keyed_put(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash, bool *is_new);
 
 /* Takes an entry out and frees it. */
 void wm_keyed_take(struct wm_keyed *keyed, struct wm_entry *entry);

@@ -95,6 +95,7 @@ wm_pool_take(struct wm_pool *pool)
 
 	if (object != NULL) {
 		block->free = *(void **)object;
+		__builtin_prefetch(block->free);
 	} else {
 		object = (char *)block + block->fresh;
 		block->fresh += pool->object_bytes;

@@ -598,6 +598,100 @@ test_foreign(void)
 }
 
 static void
+test_text_lines(void)
+{
+	static const char access[] = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b HTTP/1.0\" 200 5\r\n"
+				     "\r\n"
+				     "hello\n"
+				     "==> b.log <==\n"
+				     "h - u [11/Oct/2000:13:55:36 -0700] \"GET /\\x22 HTTP/1.0\" 404 -";
+	struct job job = { .options = { .format = WM_FORMAT_CLF },
+		.wants = "path status user",
+		.has_details = true,
+		.inputs = { wm_span_of(access) } };
+
+	check_job(job,
+		"1(/a|200|) 3!malformed-line{no host, identity and user before the time} 4!malformed-line{no time in "
+		"brackets behind host, identity and user: tail wrote this line between files, use tail -q} "
+		"5(/\"|404|u) ",
+		"an access log");
+	job.options.skips_unmatched = true;
+	check_job(job, "1(/a|200|) 5(/\"|404|u) ", "what is none may be skipped");
+	struct wm_reader *reader = run(&job);
+	tap_int((int64_t)wm_reader_counts(reader).lines_unmatched, 2, "and is counted");
+	tap_int((int64_t)wm_reader_counts(reader).lines_blank, 1, "blank lines apart");
+	tap_ok(wm_reader_format(reader) == WM_FORMAT_CLF && wm_reader_delimiter(reader) == ',' &&
+			wm_reader_header(reader).len == 0 && strcmp(wm_reader_line_end(reader), "\r\n") == 0,
+		"its layout");
+	wm_reader_free(reader);
+	job.wants = "pth";
+	check_job(job,
+		"FAILED 1 a:1: no column 'pth': did you mean 'path'? there are: host, ident, user, time, method, path, "
+		"query, protocol, status, bytes, ... (14 in all)",
+		"its columns are known");
+	job = (struct job){ .options = { .format = WM_FORMAT_CLF, .record_bytes_max = 59 }, .has_details = true };
+	job.inputs[0] = wm_span_of("h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 555\n"
+				   "h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5555\n"
+				   "h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5");
+	check_job(job, "1() 2!too-long{longer than the record limit of 59 bytes} 3() ", "the record limit");
+	job = (struct job){ .options = { .format = WM_FORMAT_CLF }, .is_rendered = true };
+	job.inputs[0] = wm_span_of("h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -");
+	job.inputs[1] = wm_span_of("h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\r\n");
+	check_job(job,
+		"h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\nh - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\n",
+		"lines pass as they came");
+
+	job = (struct job){ .options = { .format = WM_FORMAT_LOGFMT },
+		.wants = "m.x a none",
+		.inputs = { wm_span_of("a=1 m.x=\"y z\"\n  \n\nb\nm.x=2\n"), wm_span_of("a=\n") } };
+	check_job(job, "1(y z|1|-) 2!malformed-line 4!malformed-line 5(2|-|-) 1(-||-) ", "logfmt");
+	reader = run(&job);
+	tap_ok(wm_reader_column_seen(reader, 0) && !wm_reader_column_seen(reader, 2), "keys that came");
+	wm_reader_free(reader);
+
+	job = (struct job){ .options = { .pattern = "^([a-z]+) ([0-9]+)$" },
+		.wants = "2 1",
+		.inputs = { wm_span_of("==> a <==\nab 12\n ab 1\n") } };
+	check_job(job, "1!malformed-line 2(12|ab) 3!malformed-line ", "a pattern means lines of text");
+	job.options.columns = "word,number";
+	job.wants = "word";
+	check_job(job, "1!malformed-line 2(ab) 3!malformed-line ", "whose groups may have names");
+	job.options.columns = "word";
+	check_job(
+		job, "REFUSED pattern '^([a-z]+) ([0-9]+)$': it has 2 columns, and --columns names 1", "for each one");
+	job.options.columns = write_file(wm_span_of("w,n\n"));
+	job.wants = "n";
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), "1!malformed-line 2(12) 3!malformed-line ", "from a file too");
+	job.options.columns = NULL;
+	job.options.format = WM_FORMAT_CSV;
+	check_job(job, "REFUSED a pattern is for lines of text: read lines, or leave it out", "a pattern for CSV");
+	job = (struct job){ .options = { .format = WM_FORMAT_LINES } };
+	check_job(job, "REFUSED lines need a pattern: give --pattern REGEX, or @kubectl, @syslog, @haproxy",
+		"no pattern");
+	job = (struct job){ .options = { .format = WM_FORMAT_CLF, .delimiter = ';' } };
+	check_job(job, "REFUSED lines of text have no delimiter: leave it out, or read CSV", "a delimiter");
+	job = (struct job){ .options = { .format = WM_FORMAT_CLF, .columns = "a" } };
+	check_job(job, "REFUSED the columns of clf and logfmt have names of their own: leave --columns out",
+		"names of columns");
+
+	job = (struct job){ .options = { .format = WM_FORMAT_CLF }, .wants = "host" };
+	size_t wants_count;
+	reader = new_reader(&job, &wants_count);
+	struct wm_reader *second = new_reader(&job, &wants_count);
+	struct wm_err err;
+	tap_ok(check_ahead(reader, "_x - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\n", "first", &err) &&
+			wm_reader_adopt(second, reader),
+		"a layout that was looked at");
+	wm_reader_open(second, open_text(wm_span_of("h - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\n")), "second");
+	wm_buf_reset(&got);
+	read_input(second, &job, wants_count);
+	tap_span(wm_buf_span(&got), "1(h) ", "and taken over");
+	wm_reader_free(second);
+	wm_reader_free(reader);
+}
+
+static void
 test_io_errors(void)
 {
 	struct job job = { .wants = "a" };
@@ -955,6 +1049,7 @@ main(void)
 	test_adopt();
 	test_names_file();
 	test_foreign();
+	test_text_lines();
 	test_io_errors();
 	test_limit();
 	test_long();

@@ -1,0 +1,29 @@
+/*
+ * windows - window sizes as the command line gives them.
+ *
+ * What cannot be a window ends the process with status 2; option is its name
+ * for the message.
+ */
+#ifndef WM_CMD_WINDOWS_H
+#define WM_CMD_WINDOWS_H
+
+#include <stdint.h>
+
+#include "cmd/cli.h"
+#include "lib/base/span.h"
+#include "lib/event/window.h"
+
+/* A fixed length above zero. */
+int64_t windows_length_us(const char *option, struct wm_span text);
+
+/* "SIZE": days, weeks, months and years follow the calendar of the common options' zone (with --compat spark they are of 24 and 168 hours). */
+void windows_tumbling(struct wm_windows *windows, const char *option, const char *text, const struct cli_common *common,
+	int64_t offset_us);
+
+/* "SIZE,SLIDE". */
+void windows_sliding(struct wm_windows *windows, const char *option, const char *text, int64_t offset_us);
+
+/* Two lengths with a comma between; form says how they are written ("SIZE,SLIDE, as in 1h,5m"). */
+void windows_two_lengths(const char *option, const char *text, const char *form, int64_t *first_us, int64_t *second_us);
+
+#endif

@@ -1,0 +1,590 @@
+#include "lib/op/lag.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/limits.h"
+#include "lib/base/mem.h"
+#include "lib/event/watermark.h"
+#include "lib/state/table.h"
+#include "lib/time/civil.h"
+
+#define US_PER_MS 1000
+#define VALUES_MIN 8
+
+/* Values of every key are in the table's arena, sketches too; exact values are on the heap, where they can grow in place. */
+struct group {
+	uint64_t count;
+	int64_t first_time_us;
+	int64_t last_time_us;
+	struct wm_lag_series series[WM_LAG_KINDS];
+};
+
+/* What a time's window tells, kept for the times near it. */
+struct place {
+	int64_t start_us; /* of the slice; start == end: none yet */
+	int64_t end_us;
+	int64_t window_end_us; /* of its last window */
+};
+
+struct wm_lag {
+	struct wm_lag_options options;
+	struct wm_table table; /* of struct group, by window and keys */
+	bool is_grouped;
+	struct group *only; /* the one group of a lag that is not grouped */
+	struct place every;
+	struct place windows;
+	uint64_t kept_count; /* values of lag and disorder that are kept */
+	bool is_sketched;
+	struct wm_buf key_text;
+
+	/* a walk */
+	const struct wm_entry **order; /* NULL between walks */
+	size_t order_at;
+	struct wm_value *row_keys;
+};
+
+static struct group *
+group_of(const struct wm_entry *entry)
+{
+	return wm_entry_value(entry);
+}
+
+/* The group of a key, begun if there was none. */
+static struct group *
+put_group(struct wm_lag *lag, struct wm_span key, bool *is_new)
+{
+	struct wm_entry *entry = wm_table_put(&lag->table, key, 0, is_new);
+
+	if (*is_new)
+		*group_of(entry) = (struct group){ .first_time_us = INT64_MAX, .last_time_us = INT64_MIN };
+	return group_of(entry);
+}
+
+struct wm_lag *
+wm_lag_new(const struct wm_lag_options *options)
+{
+	struct wm_lag *lag = wm_calloc(1, sizeof(*lag));
+	bool is_new;
+
+	assert(options->windows == NULL || options->has_advice);
+	lag->options = *options;
+	lag->is_grouped = options->keys_count != 0 || options->every != NULL;
+	lag->row_keys = wm_calloc(options->keys_count, sizeof(lag->row_keys[0]));
+	wm_table_init(&lag->table, sizeof(struct group));
+	wm_buf_init(&lag->key_text, WM_BUF_UNBOUNDED);
+	if (!lag->is_grouped)
+		lag->only = put_group(lag, wm_span("", 0), &is_new);
+	return lag;
+}
+
+void
+wm_lag_free(struct wm_lag *lag)
+{
+	size_t at = 0;
+
+	if (lag == NULL)
+		return;
+	for (struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
+		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+			free(group_of(entry)->series[kind].values);
+	wm_table_release(&lag->table);
+	wm_buf_release(&lag->key_text);
+	free(lag->order);
+	free(lag->row_keys);
+	free(lag);
+}
+
+/* Values */
+
+static void
+sketch_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
+{
+	struct wm_decimal number = { .whole = value_us, .is_exact = true };
+
+	wm_quantile_add(&series->sketch, &lag->table.arena, &number);
+}
+
+static void
+sketch_series(struct wm_lag *lag, struct wm_lag_series *series)
+{
+	for (size_t i = 0; i < series->values_count; i++)
+		sketch_value(lag, series, series->values[i]);
+	free(series->values);
+	series->values = NULL;
+	series->values_count = series->values_capacity = 0;
+}
+
+__attribute__((noinline, cold)) static void
+sketch_all(struct wm_lag *lag)
+{
+	size_t at = 0;
+
+	for (struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
+		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+			sketch_series(lag, &group_of(entry)->series[kind]);
+	lag->is_sketched = true;
+}
+
+__attribute__((noinline)) static void
+grow(struct wm_lag_series *series)
+{
+	series->values_capacity = series->values_capacity == 0 ? VALUES_MIN : series->values_capacity * 2;
+	series->values = wm_reallocarray(series->values, series->values_capacity, sizeof(series->values[0]));
+}
+
+static inline void
+add_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
+{
+	series->min_us = series->count == 0 || value_us < series->min_us ? value_us : series->min_us;
+	series->max_us = series->count == 0 || value_us > series->max_us ? value_us : series->max_us;
+	series->count++;
+	series->sum_us += value_us;
+	series->negative += value_us < 0;
+	if (value_us == 0) {
+		series->zeros++;
+	} else if (lag->is_sketched) {
+		sketch_value(lag, series, value_us);
+	} else {
+		if (series->values_count == series->values_capacity)
+			grow(series);
+		series->values[series->values_count++] = value_us;
+	}
+}
+
+/* One that counts toward WM_LAG_EXACT_MAX. */
+static inline void
+add_counted(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
+{
+	if (value_us != 0 && lag->kept_count++ == WM_LAG_EXACT_MAX)
+		sketch_all(lag);
+	add_value(lag, series, value_us);
+}
+
+/* Adding */
+
+static inline const struct place *
+place_of(struct place *place, const struct wm_windows *windows, int64_t time_us)
+{
+	struct wm_slice slice;
+
+	if (time_us >= place->start_us && time_us < place->end_us)
+		return place;
+	wm_windows_slice(windows, time_us, &slice);
+	*place = (struct place){ slice.start_us, slice.end_us, slice.window_last_end_us };
+	return place;
+}
+
+/* Where its window starts, then kind and text of each key: no two groups run together. */
+static struct group *
+find_group(struct wm_lag *lag, const struct wm_lag_record *record)
+{
+	struct wm_buf *key = &lag->key_text;
+	bool is_new;
+
+	wm_buf_reset(key);
+	if (lag->options.every != NULL)
+		wm_put_i64(key, place_of(&lag->every, lag->options.every, record->event_time_us)->start_us);
+	for (size_t i = 0; i < lag->options.keys_count; i++) {
+		wm_put_u8(key, (uint8_t)record->keys[i].kind);
+		wm_put_span(key, record->keys[i].text);
+	}
+	return put_group(lag, wm_buf_span(key), &is_new);
+}
+
+/* The least delay with which what ends at end_us is beyond the watermark; never negative. */
+static inline int64_t
+least_delay_us(int64_t highest_time_us, int64_t end_us)
+{
+	int64_t end_ms = -wm_floor_div(-end_us, US_PER_MS);
+	int64_t delay_us = highest_time_us - end_ms * US_PER_MS + 1;
+
+	return delay_us > 0 ? delay_us : 0;
+}
+
+void
+wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record)
+{
+	struct group *group = lag->is_grouped ? find_group(lag, record) : lag->only;
+	struct wm_lag_series *series = group->series;
+	int64_t time_us = record->event_time_us, disorder_us = 0, behind_us = 0, dropped_us = 0;
+
+	assert(lag->order == NULL);
+	group->count++;
+	group->first_time_us = time_us < group->first_time_us ? time_us : group->first_time_us;
+	group->last_time_us = time_us > group->last_time_us ? time_us : group->last_time_us;
+	if (lag->options.has_arrival)
+		add_counted(lag, &series[WM_LAG_LAG], record->arrival_us - time_us);
+	if (record->highest_time_us > time_us)
+		disorder_us = record->highest_time_us - time_us;
+	add_counted(lag, &series[WM_LAG_DISORDER], disorder_us);
+	if (!lag->options.has_advice)
+		return;
+	/* What is in order is never behind. */
+	if (disorder_us != 0)
+		behind_us = least_delay_us(record->highest_time_us, time_us + 1);
+	add_value(lag, &series[WM_LAG_BEHIND], behind_us);
+	if (lag->options.windows == NULL)
+		return;
+	if (behind_us != 0)
+		dropped_us = least_delay_us(
+			record->highest_time_us, place_of(&lag->windows, lag->options.windows, time_us)->window_end_us);
+	add_value(lag, &series[WM_LAG_DROPPED], dropped_us);
+}
+
+/* Reading */
+
+/* By bytes from the lowest up; a byte that all values share costs one look. Negative values stand first. */
+static void
+sort_values(int64_t *values, size_t count)
+{
+	uint64_t *from = (uint64_t *)values, *into, *spare;
+	bool is_sorted = true;
+
+	for (size_t i = 1; i < count && is_sorted; i++)
+		is_sorted = values[i - 1] <= values[i];
+	if (is_sorted)
+		return;
+	into = spare = wm_reallocarray(NULL, count, sizeof(*spare));
+	for (size_t i = 0; i < count; i++)
+		from[i] ^= UINT64_C(1) << 63;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		size_t places[256] = { 0 }, next = 0;
+
+		for (size_t i = 0; i < count; i++)
+			places[from[i] >> shift & 255]++;
+		if (places[from[0] >> shift & 255] == count)
+			continue;
+		for (size_t byte = 0; byte < 256; byte++) {
+			size_t first = next;
+
+			next += places[byte];
+			places[byte] = first;
+		}
+		for (size_t i = 0; i < count; i++)
+			into[places[from[i] >> shift & 255]++] = from[i];
+		uint64_t *filled = into;
+		into = from;
+		from = filled;
+	}
+	for (size_t i = 0; i < count; i++)
+		from[i] ^= UINT64_C(1) << 63;
+	if (from == spare)
+		memcpy(values, from, count * sizeof(*values));
+	free(spare);
+}
+
+static int
+compare_parts(struct wm_get *a, struct wm_get *b)
+{
+	enum wm_kind kind_a = (enum wm_kind)wm_get_u8(a), kind_b = (enum wm_kind)wm_get_u8(b);
+	struct wm_span text_a = wm_get_span(a), text_b = wm_get_span(b);
+	int order = (kind_a != WM_KIND_NULL) - (kind_b != WM_KIND_NULL);
+
+	if (order == 0)
+		order = wm_span_compare(text_a, text_b);
+	return order != 0 ? order : (kind_a > kind_b) - (kind_a < kind_b);
+}
+
+/* Keys alone: null before the empty string, then bytes, then kind. */
+static int
+compare_keys(const void *a, const void *b)
+{
+	struct wm_get in_a, in_b;
+	int order = 0;
+
+	wm_get_init(&in_a, wm_entry_key(*(const struct wm_entry *const *)a));
+	wm_get_init(&in_b, wm_entry_key(*(const struct wm_entry *const *)b));
+	while (order == 0 && wm_get_left(&in_a) != 0)
+		order = compare_parts(&in_a, &in_b);
+	return order;
+}
+
+/* The window first. */
+static int
+compare_windows(const void *a, const void *b)
+{
+	struct wm_get in_a, in_b;
+
+	wm_get_init(&in_a, wm_entry_key(*(const struct wm_entry *const *)a));
+	wm_get_init(&in_b, wm_entry_key(*(const struct wm_entry *const *)b));
+	int64_t start_a = wm_get_i64(&in_a), start_b = wm_get_i64(&in_b);
+	int order = (start_a > start_b) - (start_a < start_b);
+	while (order == 0 && wm_get_left(&in_a) != 0)
+		order = compare_parts(&in_a, &in_b);
+	return order;
+}
+
+static void
+sort_groups(struct wm_lag *lag)
+{
+	size_t at = 0, count = 0;
+
+	lag->order = wm_reallocarray(NULL, lag->table.count + 1, sizeof(lag->order[0]));
+	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
+		lag->order[count++] = entry;
+	qsort(lag->order, count, sizeof(lag->order[0]), lag->options.every != NULL ? compare_windows : compare_keys);
+	lag->order_at = 0;
+}
+
+static void
+end_walk(struct wm_lag *lag)
+{
+	free(lag->order);
+	lag->order = NULL;
+}
+
+bool
+wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group)
+{
+	struct wm_get in;
+
+	if (lag->order == NULL)
+		sort_groups(lag);
+	if (lag->order_at == lag->table.count) {
+		end_walk(lag);
+		return false;
+	}
+	const struct wm_entry *entry = lag->order[lag->order_at++];
+	struct group *found = group_of(entry);
+	*group = (struct wm_lag_group){ .keys = lag->row_keys,
+		.first_time_us = found->first_time_us,
+		.last_time_us = found->last_time_us,
+		.count = found->count,
+		.series = found->series };
+	wm_get_init(&in, wm_entry_key(entry));
+	if (lag->options.every != NULL) {
+		struct wm_slice window;
+
+		wm_windows_slice(lag->options.every, wm_get_i64(&in), &window);
+		group->window_start_us = window.start_us;
+		group->window_end_us = window.end_us;
+	}
+	for (size_t i = 0; i < lag->options.keys_count; i++) {
+		lag->row_keys[i].kind = (enum wm_kind)wm_get_u8(&in);
+		lag->row_keys[i].text = wm_get_span(&in);
+	}
+	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+		sort_values(found->series[kind].values, found->series[kind].values_count);
+	return true;
+}
+
+int64_t
+wm_lag_at(const struct wm_lag_series *series, uint64_t rank)
+{
+	assert(rank > 0 && rank <= series->count);
+	if (rank > series->negative && rank <= series->negative + series->zeros)
+		return 0;
+	if (rank > series->negative)
+		rank -= series->zeros;
+	if (series->values_count != 0)
+		return series->values[rank - 1];
+	struct wm_decimal value = wm_quantile_at(&series->sketch, rank);
+	return value.is_exact ? (int64_t)value.whole : (int64_t)llround(value.nearest);
+}
+
+int64_t
+wm_lag_percentile(const struct wm_lag_series *series, uint64_t percent)
+{
+	return wm_lag_at(series, wm_quantile_rank(percent, series->count));
+}
+
+uint64_t
+wm_lag_above(const struct wm_lag_series *series, int64_t delay_us)
+{
+	/* Ranks that are known to be at or below the delay, and the first that may be above. */
+	uint64_t low = series->negative + series->zeros, high = series->count;
+
+	assert(delay_us >= 0);
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (wm_lag_at(series, middle + 1) > delay_us)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return series->count - low;
+}
+
+/* In seconds. */
+static struct wm_decimal_sum
+sum_of(const struct wm_lag_series *series)
+{
+	struct wm_decimal_sum sum = { 0 };
+	int64_t rest_us = (int64_t)(series->sum_us % WM_US_PER_SECOND);
+	struct wm_decimal number = { .whole = series->sum_us / WM_US_PER_SECOND,
+		.fraction = rest_us * (WM_FRACTION_ONE / WM_US_PER_SECOND),
+		.is_exact = true };
+
+	wm_decimal_sum_add(&sum, &number);
+	return sum;
+}
+
+double
+wm_lag_mean_s(const struct wm_lag_series *series)
+{
+	struct wm_decimal_sum sum = sum_of(series);
+
+	return wm_decimal_sum_mean(&sum, series->count);
+}
+
+void
+wm_lag_print_sum_s(const struct wm_lag_series *series, struct wm_buf *out)
+{
+	struct wm_decimal_sum sum = sum_of(series);
+
+	wm_decimal_sum_print(&sum, out);
+}
+
+uint64_t
+wm_lag_groups_count(const struct wm_lag *lag)
+{
+	return lag->table.count;
+}
+
+size_t
+wm_lag_bytes(const struct wm_lag *lag)
+{
+	size_t at = 0, bytes = sizeof(*lag) + wm_table_bytes(&lag->table);
+
+	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
+		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+			bytes += group_of(entry)->series[kind].values_capacity * sizeof(int64_t);
+	return bytes;
+}
+
+/* State */
+
+static void
+encode_series(const struct wm_lag_series *series, bool is_sketched, struct wm_buf *out)
+{
+	wm_put_varint(out, series->count);
+	if (series->count == 0)
+		return;
+	wm_put_varint(out, series->zeros);
+	wm_put_varint(out, series->negative);
+	wm_put_i64(out, series->min_us);
+	wm_put_i64(out, series->max_us);
+	wm_put_u64(out, (uint64_t)series->sum_us);
+	wm_put_i64(out, (int64_t)(series->sum_us >> 64));
+	if (is_sketched)
+		wm_quantile_encode(&series->sketch, out);
+	else
+		for (size_t i = 0; i < series->values_count; i++)
+			wm_put_i64(out, series->values[i]);
+}
+
+static bool
+decode_series(struct wm_lag *lag, struct wm_lag_series *series, struct wm_get *in)
+{
+	series->count = wm_get_varint(in);
+	if (series->count == 0)
+		return !in->failed;
+	series->zeros = wm_get_varint(in);
+	series->negative = wm_get_varint(in);
+	series->min_us = wm_get_i64(in);
+	series->max_us = wm_get_i64(in);
+	series->sum_us = wm_get_u64(in);
+	series->sum_us += (wm_int128)wm_get_i64(in) * ((wm_int128)1 << 64);
+	if (in->failed || series->zeros > series->count || series->negative > series->count - series->zeros)
+		return false;
+	uint64_t others = series->count - series->zeros;
+	if (lag->is_sketched)
+		return wm_quantile_decode(&series->sketch, &lag->table.arena, in) && series->sketch.count == others;
+	if (others > wm_get_left(in) / sizeof(int64_t))
+		return false;
+	uint64_t negative = 0;
+	series->values = others == 0 ? NULL : wm_reallocarray(NULL, others, sizeof(series->values[0]));
+	series->values_count = series->values_capacity = others;
+	for (size_t i = 0; i < others; i++) {
+		series->values[i] = wm_get_i64(in);
+		negative += series->values[i] < 0;
+		if (series->values[i] == 0)
+			return false;
+	}
+	return negative == series->negative;
+}
+
+/*
+ * u8 sketched · varint kept values · varint groups, each in order: key · varint records · i64 first and last time · its series.
+ */
+void
+wm_lag_encode(struct wm_lag *lag, struct wm_buf *out)
+{
+	assert(lag->order == NULL);
+	sort_groups(lag);
+	wm_put_u8(out, lag->is_sketched);
+	wm_put_varint(out, lag->kept_count);
+	wm_put_varint(out, lag->table.count);
+	for (size_t i = 0; i < lag->table.count; i++) {
+		const struct group *group = group_of(lag->order[i]);
+
+		wm_put_span(out, wm_entry_key(lag->order[i]));
+		wm_put_varint(out, group->count);
+		wm_put_i64(out, group->first_time_us);
+		wm_put_i64(out, group->last_time_us);
+		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+			encode_series(&group->series[kind], lag->is_sketched, out);
+	}
+	end_walk(lag);
+}
+
+/* Whether a decoded key is one that find_group() could have made. */
+static bool
+is_key(const struct wm_lag *lag, struct wm_span key)
+{
+	struct wm_get in;
+
+	wm_get_init(&in, key);
+	if (lag->options.every != NULL) {
+		int64_t start_us = wm_get_i64(&in);
+		struct wm_slice window;
+
+		if (start_us < -WM_DURATION_US_MAX || start_us > WM_DURATION_US_MAX)
+			return false;
+		wm_windows_slice(lag->options.every, start_us, &window);
+		if (window.start_us != start_us)
+			return false;
+	}
+	for (size_t i = 0; i < lag->options.keys_count; i++) {
+		if (wm_get_u8(&in) > WM_KIND_JSON)
+			return false;
+		wm_get_span(&in);
+	}
+	return !in.failed && wm_get_left(&in) == 0;
+}
+
+static bool
+decode_group(struct wm_lag *lag, struct wm_get *in)
+{
+	struct wm_span key = wm_get_span(in);
+	bool is_new, is_good = !in->failed && is_key(lag, key);
+
+	if (!is_good)
+		return false;
+	struct group *group = put_group(lag, key, &is_new);
+	if (group->count != 0 || (!is_new && lag->is_grouped))
+		return false;
+	group->count = wm_get_varint(in);
+	group->first_time_us = wm_get_i64(in);
+	group->last_time_us = wm_get_i64(in);
+	for (size_t kind = 0; kind < WM_LAG_KINDS && is_good; kind++)
+		is_good = decode_series(lag, &group->series[kind], in);
+	return is_good;
+}
+
+bool
+wm_lag_decode(struct wm_lag *lag, struct wm_get *in)
+{
+	lag->is_sketched = wm_get_u8(in) != 0;
+	lag->kept_count = wm_get_varint(in);
+	uint64_t groups_count = wm_get_varint(in);
+	bool is_good = !in->failed && (lag->is_grouped || groups_count == 1);
+
+	for (uint64_t i = 0; i < groups_count && is_good; i++)
+		is_good = decode_group(lag, in);
+	return is_good;
+}
