@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-window wm-lag
 
-CMD := cli explain inputs metrics outputs progress report stream windows
+CMD := advice cli explain expose inputs metrics outputs plot progress report stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -34,7 +34,7 @@ LIB := \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/ordered state/table \
-	op/lag op/windowing
+	op/keys op/lag op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
@@ -45,7 +45,7 @@ UNIT := \
 	agg condition distinct function part partial plan quantile \
 	ordered table \
 	windowing \
-	metrics progress report
+	metrics progress report terminal
 
 FUZZ := lines records
 

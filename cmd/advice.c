@@ -71,12 +71,11 @@ advice_print_delay(int64_t us, struct wm_buf *out)
 		wm_duration_print(us, out);
 }
 
-
 /* In csv and ndjson, and in the table. */
 static const struct {
 	const char *name;
 	const char *words;
-} words[ADVICE_KINDS] = {
+} kinds[ADVICE_KINDS] = {
 	{ "no-delay", "no delay" },
 	{ "5%", "5% behind" },
 	{ "1%", "1% behind" },
@@ -88,7 +87,7 @@ static const struct {
 	{ "target", "the target" },
 };
 
-static const struct share one_in_20 = { 1, 20 }, one_in_100 = { 1, 100 }, one_in_1000 = { 1, 1000 };
+static const struct advice_share one_in_20 = { 1, 20 }, one_in_100 = { 1, 100 }, one_in_1000 = { 1, 1000 };
 
 static int64_t
 whole_ms_up(int64_t us)
@@ -98,7 +97,7 @@ whole_ms_up(int64_t us)
 
 /* The least delay, in whole milliseconds as the watermark has them, with which no more than this share of the rows is behind. */
 int64_t
-advice_delay_us(const struct wm_lag_series *behind, struct share share)
+advice_delay_us(const struct wm_lag_series *behind, struct advice_share share)
 {
 	uint64_t allowed = (uint64_t)((wm_int128)behind->count * share.part / share.whole);
 
@@ -124,7 +123,8 @@ compare_advice(const void *a, const void *b)
 
 /* The curve of a group that has rows, by delay; is_rounded: of delays as a person would type them. Returns how many there are. */
 size_t
-advice_make(const struct advice_plan *plan, const struct wm_lag_group *group, bool is_rounded, struct advice *advice)
+advice_make(const struct advice_plan *plan, const struct wm_lag_group *group, bool is_rounded,
+	struct advice advice[ADVICE_KINDS])
 {
 	const struct wm_lag_series *behind = &group->series[WM_LAG_BEHIND];
 	size_t count = 0;
@@ -183,7 +183,8 @@ advice_notes(const struct advice_plan *plan, const struct wm_lag_group *group)
 
 /* One note in words; group has rows. */
 void
-advice_print_note(enum note note, const struct advice_plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
+advice_print_note(
+	enum advice_note note, const struct advice_plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
 {
 	const struct wm_lag_series *lag = &group->series[WM_LAG_LAG];
 	int64_t delay_us, span_us = group->last_time_us - group->first_time_us;
@@ -230,13 +231,13 @@ advice_print_note(enum note note, const struct advice_plan *plan, const struct w
 const char *
 advice_name(enum advice_kind kind)
 {
-	return words[kind].name;
+	return kinds[kind].name;
 }
 
 const char *
 advice_words(enum advice_kind kind)
 {
-	return words[kind].words;
+	return kinds[kind].words;
 }
 
 const char *

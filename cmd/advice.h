@@ -65,9 +65,9 @@ size_t advice_make(const struct advice_plan *plan, const struct wm_lag_group *gr
 
 /* Notes: bits of a set, in order of weight. */
 enum advice_note {
-	NOTE_SHORT = 1 << 0,   /* the file is too short for its own advice */
-	NOTE_FEW = 1 << 1,     /* its rows are too few for the target */
-	NOTE_FUTURE = 1 << 2,  /* rows arrived before their event time */
+	NOTE_SHORT = 1 << 0,  /* the file is too short for its own advice */
+	NOTE_FEW = 1 << 1,    /* its rows are too few for the target */
+	NOTE_FUTURE = 1 << 2, /* rows arrived before their event time */
 	NOTE_IN_ORDER = 1 << 3,
 	NOTE_APPROXIMATE = 1 << 4,
 };

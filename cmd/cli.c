@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cmd/terminal.h"
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
@@ -283,15 +283,13 @@ cli_progress(struct wm_span line)
 void
 cli_bar(struct progress *progress, const struct progress_status *status, int64_t now_us)
 {
-	struct winsize size = { 0 };
 	struct wm_buf bytes;
 
 	if (!progress_is_due(progress, now_us))
 		return;
 	bar = progress;
-	ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
 	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
-	progress_show(progress, status, size.ws_col, now_us, &bytes);
+	progress_show(progress, status, terminal_width(STDERR_FILENO), now_us, &bytes);
 	fwrite(bytes.data, 1, bytes.len, stderr);
 	wm_buf_release(&bytes);
 }

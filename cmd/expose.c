@@ -78,7 +78,8 @@ add_family(const char *name, const char *type, const char *help, struct wm_buf *
 }
 
 static void
-expose_summary(const struct expose_plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind, struct wm_buf *out)
+expose_summary(
+	const struct expose_plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind, struct wm_buf *out)
 {
 	const struct wm_lag_series *series = &group->series[kind];
 	const char *name = kind == WM_LAG_LAG ? "wm_lag_seconds" : "wm_disorder_seconds";
@@ -107,8 +108,8 @@ expose_summary(const struct expose_plan *plan, const struct wm_lag_group *group,
 enum gauge { GAUGE_MIN, GAUGE_MAX, GAUGE_NEGATIVE, GAUGE_ADVISED };
 
 static void
-expose_gauge(const struct expose_plan *plan, struct wm_lag *lag, enum wm_lag_kind kind, enum gauge gauge, const char *name,
-	const char *help, struct wm_buf *out)
+expose_gauge(const struct expose_plan *plan, struct wm_lag *lag, enum wm_lag_kind kind, enum gauge gauge,
+	const char *name, const char *help, struct wm_buf *out)
 {
 	struct wm_lag_group group;
 
@@ -167,8 +168,7 @@ expose_can_label(const struct expose_plan *plan, size_t *key)
 		for (size_t other = 0; other < *key && is_good; other++) {
 			names.len = len;
 			add_label_name(plan->keys[other], &names);
-			is_good = !wm_span_equal(
-				wm_span(names.data, len), wm_span(names.data + len, names.len - len));
+			is_good = !wm_span_equal(wm_span(names.data, len), wm_span(names.data + len, names.len - len));
 		}
 	}
 	wm_buf_release(&names);

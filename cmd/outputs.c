@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/terminal.h"
 #include "lib/base/mem.h"
+#include "lib/record/display.h"
 #include "lib/time/civil.h"
 #include "lib/time/instant.h"
 
@@ -26,8 +28,10 @@ struct outputs {
 	struct side rejects;
 	struct side report;
 	struct wm_row_format row_format;
-	bool is_from_csv; /* fields have no types */
+	struct wm_display *display; /* -o table; else NULL */
+	bool is_from_csv;           /* fields have no types */
 	const struct wm_span *names;
+	struct wm_value *told; /* a row on its way to a table */
 	size_t names_count;
 	struct wm_buf line;
 };
@@ -131,6 +135,7 @@ outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t
 {
 	outputs->names = names;
 	outputs->names_count = count;
+	outputs->told = wm_calloc(count, sizeof(outputs->told[0]));
 }
 
 static void
@@ -177,6 +182,7 @@ result_format(int asked, enum wm_format of_stream)
 {
 	switch (asked) {
 	case CLI_OUTPUT_CSV:
+	case CLI_OUTPUT_TABLE:
 		return WM_FORMAT_CSV;
 	case CLI_OUTPUT_TSV:
 		return WM_FORMAT_TSV;
@@ -252,6 +258,18 @@ outputs_reopen(struct outputs *outputs, const struct wm_reader *reader)
 	put_late_header(outputs, reader);
 }
 
+/* A table as wide as the terminal, where results go to one. */
+static void
+open_display(struct outputs *outputs)
+{
+	struct wm_display_options options = {
+		.width = outputs->out.path == NULL ? terminal_width(STDOUT_FILENO) : 0,
+		.is_utf8 = terminal_is_utf8(),
+	};
+
+	outputs->display = wm_display_new(outputs->names, outputs->names_count, &options);
+}
+
 static void
 put_header(struct outputs *outputs)
 {
@@ -283,28 +301,58 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 		delimiter = wm_reader_delimiter(reader);
 	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
-	/* An input without a byte told nothing. */
-	if (format != WM_FORMAT_AUTO)
+	if (outputs->common->output_format == CLI_OUTPUT_TABLE)
+		open_display(outputs);
+	else if (format != WM_FORMAT_AUTO) /* an input without a byte told nothing */
 		put_header(outputs);
 	put_late_header(outputs, reader);
+}
+
+/* A value of results as its format wants it: from CSV it is a text, and a number where types count is told from that. */
+static struct wm_value
+told_value(const struct outputs *outputs, const struct wm_value *value)
+{
+	bool has_types = outputs->row_format.format == WM_FORMAT_NDJSON || outputs->display != NULL;
+
+	if (has_types && outputs->is_from_csv && value->kind == WM_KIND_TEXT)
+		return wm_value_from_csv(value->text);
+	return *value;
 }
 
 void
 outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 {
 	const struct wm_row_format *format = &outputs->row_format;
-	bool has_no_types = outputs->is_from_csv && format->format == WM_FORMAT_NDJSON;
 	struct wm_buf *line = &outputs->line;
 
 	wm_buf_reset(line);
-	for (size_t i = 0; i < outputs->names_count; i++) {
-		bool is_told = has_no_types && values[i].kind == WM_KIND_TEXT;
-		struct wm_value value = is_told ? wm_value_from_csv(values[i].text) : values[i];
+	if (outputs->display != NULL) {
+		for (size_t i = 0; i < outputs->names_count; i++)
+			outputs->told[i] = told_value(outputs, &values[i]);
+		wm_display_put(outputs->display, outputs->told, line);
+	} else {
+		for (size_t i = 0; i < outputs->names_count; i++) {
+			struct wm_value value = told_value(outputs, &values[i]);
 
-		wm_row_put(line, format, i, outputs->names[i], &value);
+			wm_row_put(line, format, i, outputs->names[i], &value);
+		}
+		wm_row_end(line, format, outputs->names_count);
 	}
-	wm_row_end(line, format, outputs->names_count);
 	put(outputs, outputs->out.writer, wm_buf_span(line));
+}
+
+/* What a table holds back to learn how wide its columns are. */
+static void
+flush_display(struct outputs *outputs, bool is_last)
+{
+	if (outputs->display == NULL)
+		return;
+	wm_buf_reset(&outputs->line);
+	if (is_last)
+		wm_display_end(outputs->display, &outputs->line);
+	else
+		wm_display_flush(outputs->display, &outputs->line);
+	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
 }
 
 /* Seconds with as many digits as they need. */
@@ -474,6 +522,7 @@ outputs_has_report(const struct outputs *outputs)
 void
 outputs_flush(struct outputs *outputs)
 {
+	flush_display(outputs, false);
 	flush(outputs, outputs->out.writer);
 	flush(outputs, outputs->late.writer);
 	flush(outputs, outputs->rejects.writer);
@@ -483,10 +532,13 @@ outputs_flush(struct outputs *outputs)
 void
 outputs_close(struct outputs *outputs)
 {
+	flush_display(outputs, true);
 	close_writer(outputs, &outputs->late.writer);
 	close_writer(outputs, &outputs->rejects.writer);
 	close_writer(outputs, &outputs->report.writer);
 	close_writer(outputs, &outputs->out.writer);
+	wm_display_free(outputs->display);
 	wm_buf_release(&outputs->line);
+	free(outputs->told);
 	free(outputs);
 }

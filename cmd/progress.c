@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
@@ -43,22 +42,6 @@ static const unsigned layouts[] = {
 	0,
 };
 
-/* The first that is set and not empty decides, as in setlocale(). */
-static bool
-is_utf8(const struct progress_facts *facts)
-{
-	const char *const texts[] = { facts->lc_all, facts->lc_ctype, facts->lang };
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (texts[i] == NULL || texts[i][0] == '\0')
-			continue;
-		const char *codeset = strchr(texts[i], '.');
-		return codeset != NULL &&
-			(strncasecmp(codeset, ".utf-8", 6) == 0 || strncasecmp(codeset, ".utf8", 5) == 0);
-	}
-	return false;
-}
-
 void
 progress_init(struct progress *progress, const struct progress_facts *facts, int64_t now_us)
 {
@@ -67,7 +50,7 @@ progress_init(struct progress *progress, const struct progress_facts *facts, int
 
 	*progress = (struct progress){
 		.is_wanted = facts->is_stderr_terminal && (facts->is_forced || is_fit),
-		.is_utf8 = is_utf8(facts),
+		.is_utf8 = facts->is_utf8,
 		.bytes_total = facts->bytes_total,
 		.started_us = now_us,
 		.due_us = facts->is_forced ? now_us : now_us + AFTER_US,

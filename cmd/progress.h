@@ -20,17 +20,15 @@
 
 #include "lib/base/buf.h"
 
-/* What decides whether there is a bar. Texts are those of the environment, NULL where not set. */
+/* What decides whether there is a bar. */
 struct progress_facts {
 	bool is_forced; /* --progress bar */
 	bool is_stderr_terminal;
 	bool is_stdout_terminal;
 	bool is_input_regular; /* each input is a regular file */
 	uint64_t bytes_total;  /* of all inputs, from where reading begins; 0: not known */
-	const char *term;
-	const char *lc_all;
-	const char *lc_ctype;
-	const char *lang;
+	const char *term;      /* TERM of the environment; NULL: not set */
+	bool is_utf8;          /* the terminal takes UTF-8 */
 };
 
 /* Fields are for reading. */

@@ -14,6 +14,7 @@
 #include "cmd/metrics.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
+#include "cmd/terminal.h"
 #include "lib/base/hash.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
@@ -355,9 +356,7 @@ open_progress(struct stream *s)
 		.is_input_regular = bytes_total != 0,
 		.bytes_total = bytes_total,
 		.term = getenv("TERM"),
-		.lc_all = getenv("LC_ALL"),
-		.lc_ctype = getenv("LC_CTYPE"),
-		.lang = getenv("LANG"),
+		.is_utf8 = terminal_is_utf8(),
 	};
 
 	progress_init(&s->progress, &facts, s->started_us);

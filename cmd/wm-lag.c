@@ -5,21 +5,23 @@
  * once, at the end; with --advise what each delay would lose, exactly as a run with it would.
  * See wm-lag(1).
  */
+#include "cmd/advice.h"
 #include "cmd/cli.h"
+#include "cmd/expose.h"
+#include "cmd/plot.h"
 #include "cmd/stream.h"
+#include "cmd/windows.h"
 #include "lib/base/decimal.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
-#include "lib/base/utf8.h"
 #include "lib/event/watermark.h"
 #include "lib/event/window.h"
 #include "lib/op/lag.h"
 #include "lib/record/display.h"
 #include "lib/record/writer.h"
 #include "lib/time/civil.h"
-#include "lib/time/duration.h"
 #include "lib/time/instant.h"
 
 #include <errno.h>
@@ -37,12 +39,6 @@
 enum { FORMAT_DEFAULT = -1, FORMAT_PROMETHEUS = CLI_OUTPUT_TABLE + 1 };
 
 #define PERCENTILES_MAX 100
-
-/* A note is made where the advised delay is more than this part of the time that the rows span. */
-#define SPAN_PART 10
-
-/* And where the target is fewer rows than this. */
-#define TARGET_ROWS_MIN 10
 
 struct options {
 	struct cli_common common;
@@ -69,7 +65,7 @@ static const struct cli_option table[] = {
 	{ 'g', "group-by", "COLUMNS", "keys: each is measured by itself", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 0, "every", "SIZE", "measure each window of event time by itself (1h, 1d)", CLI_SPAN_LIST, AT(every),
 		CLI_SCREEN },
-	{ 0, "percentiles", "LIST", "which ones (default 50,95,99,99.9)", CLI_TEXT, AT(percentiles), CLI_SCREEN },
+	{ 0, "percentiles", "LIST", "which ones (default 50,95,99,99.9)", CLI_TEXT, AT(percentiles), CLI_ALL },
 	CLI_HEADING("Advice"),
 	{ 0, "advise", NULL, "what each delay would lose, and the -w to use", CLI_FLAG, AT(advise), CLI_SCREEN },
 	{ 0, "target", "SHARE", "of the rows may be behind (1/1000, 0.1%; default 1%)", CLI_TEXT, AT(target),
@@ -80,8 +76,8 @@ static const struct cli_option table[] = {
 	CLI_HEADING("Output"),
 	{ 0, "plot", NULL, "a histogram of the lag, or of the disorder", CLI_FLAG, AT(plot), CLI_SCREEN },
 	{ 'o', "output-format", "same|csv|tsv|ndjson|table|prometheus",
-		"format of the results (default table on a terminal, else same: as the input)", CLI_CHOICE,
-		AT(common.output_format), CLI_SCREEN },
+		"default table on a terminal, else same: as the input", CLI_CHOICE, AT(common.output_format),
+		CLI_SCREEN },
 	{ 0, "output-time", "iso|s|ms|us|ns", "format of times in the results (default iso)", CLI_CHOICE,
 		AT(common.output_time), CLI_ALL },
 	{ 0, "ofmt", "FORMAT", "printf format of computed fractions (%.3f)", CLI_TEXT, AT(common.ofmt), CLI_ALL },
@@ -99,27 +95,17 @@ static const struct cli_tool tool = {
 	.groups = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS,
 };
 
-/* A part of the rows, part / whole. */
-struct advice_share {
-	int64_t part;
-	int64_t whole;
-};
-
 /* The options, understood. */
 struct plan {
 	const struct options *opt;
 	const struct wm_zone *zone;
+	struct advice_plan advice;
 	struct wm_windows every;
 	struct wm_windows windows;
 	bool has_every;
-	bool has_windows;
-	bool has_arrival;
-	struct advice_share target;
-	const char *target_text;
-	struct {
-		struct wm_span text; /* as typed */
-		uint64_t percent;    /* in units of quantile.h */
-	} percentiles[PERCENTILES_MAX];
+	bool is_grouped;                                  /* else all rows are one group */
+	struct wm_span percentile_texts[PERCENTILES_MAX]; /* as typed */
+	uint64_t percentiles[PERCENTILES_MAX];            /* in units of quantile.h */
 	size_t percentiles_count;
 	struct wm_span *keys; /* unescaped, owned */
 	size_t keys_count;
@@ -127,54 +113,6 @@ struct plan {
 };
 
 /* Understanding the options */
-
-static struct wm_duration
-parse_size(const char *option, struct wm_span text)
-{
-	struct wm_duration size;
-	struct wm_err err;
-
-	if (!wm_duration_parse(text, &size, &err))
-		cli_misuse("%s: %s", option, err.message);
-	if (size.calendar == WM_CALENDAR_NONE ? size.us <= 0 : size.calendar_count <= 0)
-		cli_misuse("%s: '%.*s': must be longer than zero", option, (int)text.len, text.data);
-	return size;
-}
-
-static void
-set_tumbling(const struct plan *plan, const char *option, const char *text, struct wm_windows *windows)
-{
-	struct wm_duration size = parse_size(option, wm_span_of(text));
-
-	if (size.calendar != WM_CALENDAR_NONE)
-		wm_windows_init_calendar(windows, size.calendar, size.calendar_count, 0, plan->zone);
-	else
-		wm_windows_init(windows, size.us, size.us, 0);
-}
-
-static void
-set_sliding(const char *text, struct wm_windows *windows)
-{
-	struct wm_span rest = wm_span_of(text), part;
-	struct wm_duration sizes[2];
-	size_t count = 0;
-
-	for (; wm_list_next(&rest, ',', &part); count++) {
-		if (count == 2)
-			cli_misuse("--sliding: '%s': write SIZE,SLIDE, as in 1h,5m", text);
-		sizes[count] = parse_size("--sliding", part);
-		if (sizes[count].us == 0)
-			cli_misuse("--sliding: '%.*s': months and years have no fixed length: they work with "
-				   "--tumbling alone",
-				(int)part.len, part.data);
-	}
-	if (count != 2)
-		cli_misuse("--sliding: '%s': write SIZE,SLIDE, as in 1h,5m", text);
-	if (sizes[1].us > sizes[0].us)
-		cli_misuse("--sliding: '%s': the slide is longer than the size, so rows between windows would be lost",
-			text);
-	wm_windows_init(windows, sizes[0].us, sizes[1].us, 0);
-}
 
 /* A percentage in units of quantile.h: digits and at most one point, 0 to 100; false if it is none. */
 static bool
@@ -204,14 +142,14 @@ set_percentiles(struct plan *plan)
 
 		if (count == PERCENTILES_MAX)
 			cli_misuse("--percentiles: more than %d", PERCENTILES_MAX);
-		if (!parse_percent(part, &plan->percentiles[count].percent))
+		if (!parse_percent(part, &plan->percentiles[count]))
 			cli_misuse("--percentiles: '%.*s' is no percentage: write 50, 99 or 99.9", (int)part.len,
 				part.data);
 		for (size_t i = 0; i < count; i++)
-			if (plan->percentiles[i].percent == plan->percentiles[count].percent)
+			if (plan->percentiles[i] == plan->percentiles[count])
 				cli_misuse(
 					"--percentiles: '%.*s' is named twice: name it once", (int)part.len, part.data);
-		plan->percentiles[count].text = part;
+		plan->percentile_texts[count] = part;
 		plan->percentiles_count++;
 	}
 }
@@ -242,7 +180,8 @@ set_target(struct plan *plan)
 	plan->advice.target_text = text;
 	if (slash != NULL) {
 		is_good = parse_count(wm_span(text, (size_t)(slash - text)), &plan->advice.target.part) &&
-			parse_count(wm_span_of(slash + 1), &plan->advice.target.whole) && plan->advice.target.whole != 0;
+			parse_count(wm_span_of(slash + 1), &plan->advice.target.whole) &&
+			plan->advice.target.whole != 0;
 	} else {
 		is_good =
 			all.len != 0 && text[all.len - 1] == '%' && parse_percent(wm_span(text, all.len - 1), &percent);
@@ -294,15 +233,45 @@ set_format(struct plan *plan)
 		plan->format = opt->plot || is_terminal ? CLI_OUTPUT_TABLE : CLI_OUTPUT_SAME;
 }
 
+static struct expose_plan
+expose_plan_of(const struct plan *plan)
+{
+	return (struct expose_plan){
+		.keys = plan->keys,
+		.keys_count = plan->keys_count,
+		.percentiles = plan->percentiles,
+		.percentiles_count = plan->percentiles_count,
+		.has_arrival = plan->advice.has_arrival,
+		.has_advice = plan->advice.is_wanted,
+		.target = plan->advice.target,
+	};
+}
+
+static void
+check_labels(const struct plan *plan)
+{
+	struct expose_plan expose = expose_plan_of(plan);
+	size_t key;
+
+	if (!expose_can_label(&expose, &key))
+		cli_misuse("--group-by: '%.*s' is a label that there is already: rename it in the input",
+			(int)plan->keys[key].len, plan->keys[key].data);
+}
+
 static void
 set_plan(struct plan *plan, const struct options *opt)
 {
 	*plan = (struct plan){
 		.opt = opt,
 		.zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone,
+		.advice = {
+			.is_wanted = opt->advise,
+			.given_us = opt->common.delay.text != NULL ? opt->common.delay.us : -1,
+			.has_arrival = opt->ingest != NULL,
+			.has_windows = opt->tumbling != NULL || opt->sliding != NULL,
+		},
 		.has_every = opt->every != NULL,
-		.has_windows = opt->tumbling != NULL || opt->sliding != NULL,
-		.has_arrival = opt->ingest != NULL,
+		.is_grouped = opt->every != NULL || opt->group_by != NULL,
 	};
 	if (opt->common.is_spark)
 		cli_misuse("--compat: the advice is for wm's own rule, by which a row at the watermark is in time: "
@@ -316,15 +285,17 @@ set_plan(struct plan *plan, const struct options *opt)
 	if (opt->tumbling != NULL && opt->sliding != NULL)
 		cli_misuse("--tumbling and --sliding exclude each other");
 	if (opt->every != NULL)
-		set_tumbling(plan, "--every", opt->every, &plan->every);
+		windows_tumbling(&plan->every, "--every", opt->every, &opt->common, 0);
 	if (opt->tumbling != NULL)
-		set_tumbling(plan, "--tumbling", opt->tumbling, &plan->windows);
+		windows_tumbling(&plan->windows, "--tumbling", opt->tumbling, &opt->common, 0);
 	if (opt->sliding != NULL)
-		set_sliding(opt->sliding, &plan->windows);
+		windows_sliding(&plan->windows, "--sliding", opt->sliding, 0);
 	set_percentiles(plan);
 	set_target(plan);
 	set_keys(plan);
 	set_format(plan);
+	if (plan->format == FORMAT_PROMETHEUS)
+		check_labels(plan);
 }
 
 static void
@@ -413,9 +384,9 @@ add_measure_names(struct rows *rows, const struct plan *plan)
 	add_names(rows, before);
 	for (size_t i = 0; i < plan->percentiles_count; i++)
 		wm_buf_addf(
-			&rows->names_text, "p%.*s", (int)plan->percentiles[i].text.len, plan->percentiles[i].text.data);
+			&rows->names_text, "p%.*s", (int)plan->percentile_texts[i].len, plan->percentile_texts[i].data);
 	for (size_t i = 0; i < plan->percentiles_count; i++) {
-		size_t len = plan->percentiles[i].text.len + 1;
+		size_t len = plan->percentile_texts[i].len + 1;
 
 		add_name(rows, wm_span(rows->names_text.data + at, len));
 		at += len;
@@ -554,7 +525,7 @@ put_measure(struct rows *rows, const struct plan *plan, const struct wm_lag_grou
 		put_computed(rows, wm_lag_mean_s(series));
 		put_seconds(rows, series->min_us);
 		for (size_t i = 0; i < plan->percentiles_count; i++)
-			put_seconds(rows, wm_lag_percentile(series, plan->percentiles[i].percent));
+			put_seconds(rows, wm_lag_percentile(series, plan->percentiles[i]));
 		put_seconds(rows, series->max_us);
 	}
 	put_count(rows, series->negative);
@@ -626,13 +597,13 @@ warn_notes(const struct plan *plan, const struct wm_lag_group *group, unsigned n
 static void
 write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struct stream *s)
 {
-	bool is_grouped = plan->has_every || plan->keys_count != 0, is_approximate = false;
+	bool is_approximate = false;
 	struct wm_lag_group group;
 
 	while (wm_lag_next(lag, &group)) {
 		unsigned notes = advice_notes(&plan->advice, &group);
 
-		if (plan->opt->advise) {
+		if (plan->advice.is_wanted) {
 			write_advice(rows, plan, &group, s);
 		} else {
 			if (plan->advice.has_arrival) {
@@ -642,9 +613,9 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 			put_measure(rows, plan, &group, WM_LAG_DISORDER);
 			stream_put_row(s, end_row(rows));
 		}
-		if (!is_grouped)
-			warn_notes(plan, &group, plan->opt->advise ? notes : notes & NOTE_APPROXIMATE);
-		is_approximate = is_approximate || (is_grouped && (notes & NOTE_APPROXIMATE) != 0);
+		if (!plan->is_grouped)
+			warn_notes(plan, &group, plan->advice.is_wanted ? notes : notes & NOTE_APPROXIMATE);
+		is_approximate = is_approximate || (plan->is_grouped && (notes & NOTE_APPROXIMATE) != 0);
 	}
 	if (is_approximate)
 		warn_notes(plan, &group, NOTE_APPROXIMATE);
@@ -652,8 +623,8 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 
 /* Terminals */
 
-struct plot_screen {
-	unsigned width; /* in places; 0: no terminal */
+struct screen {
+	size_t width; /* in places; 0: it is none */
 	bool is_utf8;
 	bool has_colour;
 };
@@ -676,10 +647,10 @@ is_utf8_locale(void)
 	return false;
 }
 
-static struct plot_screen
+static struct screen
 screen_of(const struct plan *plan)
 {
-	struct plot_screen screen = { .is_utf8 = is_utf8_locale() };
+	struct screen screen = { .is_utf8 = is_utf8_locale() };
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size;
 
@@ -725,14 +696,14 @@ put_measure_rounded(struct rows *rows, const struct plan *plan, const struct wm_
 		put_rounded(rows, (int64_t)(wm_lag_mean_s(series) * (double)WM_US_PER_SECOND));
 		put_rounded(rows, series->min_us);
 		for (size_t i = 0; i < plan->percentiles_count; i++)
-			put_rounded(rows, wm_lag_percentile(series, plan->percentiles[i].percent));
+			put_rounded(rows, wm_lag_percentile(series, plan->percentiles[i]));
 		put_rounded(rows, series->max_us);
 	}
 	put_count(rows, series->negative);
 }
 
 static struct wm_display *
-new_display(const struct rows *rows, const struct plot_screen *screen)
+new_display(const struct rows *rows, const struct screen *screen)
 {
 	struct wm_display_options options = { screen->width, screen->is_utf8 };
 
@@ -740,7 +711,7 @@ new_display(const struct rows *rows, const struct plot_screen *screen)
 }
 
 static void
-show_measures(const struct plan *plan, struct wm_lag *lag, const struct plot_screen *screen, struct wm_buf *out)
+show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *screen, struct wm_buf *out)
 {
 	struct wm_lag_group group;
 	struct rows rows;
@@ -768,7 +739,6 @@ show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_
 {
 	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX];
 
-	wm_buf_add_byte(out, '\n');
 	for (size_t i = 0; i < plan->keys_count; i++) {
 		wm_buf_add_text(out, i == 0 ? "" : ", ");
 		wm_shown(plan->keys[i], out);
@@ -782,12 +752,11 @@ show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_
 		wm_buf_addf(out, "%s%.*s to %.*s", plan->keys_count == 0 ? "" : ", ", (int)start_len, start,
 			(int)end_len, end);
 	}
-	if (plan->has_every || plan->keys_count != 0)
-		wm_buf_add_text(out, ":\n");
+	wm_buf_add_text(out, ":\n");
 }
 
 static void
-show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct plot_screen *screen, struct wm_buf *out)
+show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
 {
 	struct advice advice[ADVICE_KINDS];
 	struct rows rows;
@@ -840,25 +809,39 @@ show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *g
 	}
 }
 
+/* What stands below the measures about a group that has rows. */
+static void
+show_details(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
+{
+	const struct plot_screen plot = { screen->width == 0 ? 80 : screen->width, screen->is_utf8,
+		screen->has_colour };
+	enum wm_lag_kind plotted = plan->advice.has_arrival ? WM_LAG_LAG : WM_LAG_DISORDER;
+	unsigned notes = advice_notes(&plan->advice, group);
+
+	if (!plan->advice.is_wanted && !plan->opt->plot && notes == 0)
+		return;
+	wm_buf_add_byte(out, '\n');
+	if (plan->is_grouped)
+		show_group(plan, group, out);
+	if (plan->advice.is_wanted)
+		show_advice(plan, group, screen, out);
+	show_notes(notes, plan, group, out);
+	if (plan->opt->plot && (plan->advice.is_wanted || notes != 0))
+		wm_buf_add_byte(out, '\n');
+	if (plan->opt->plot)
+		plot_series(plotted == WM_LAG_LAG ? "lag" : "disorder", &group->series[plotted], &plot, out);
+}
+
 static void
 show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 {
-	struct plot_screen screen = screen_of(plan);
+	struct screen screen = screen_of(plan);
 	struct wm_lag_group group;
 
 	show_measures(plan, lag, &screen, out);
-	while (wm_lag_next(lag, &group)) {
-		unsigned notes = advice_notes(&plan->advice, &group);
-
-		if (group.count == 0 || (!plan->opt->advise && !plan->opt->plot && notes == 0))
-			continue;
-		show_group(plan, &group, out);
-		if (plan->opt->advise)
-			show_advice(plan, &group, &screen, out);
-		show_notes(notes, plan, &group, out);
-		if (plan->opt->plot)
-			show_plot(plan, &group, &screen, out);
-	}
+	while (wm_lag_next(lag, &group))
+		if (group.count != 0)
+			show_details(plan, &group, &screen, out);
 }
 
 /* Writing text that is no rows */
@@ -887,6 +870,7 @@ write_text(const struct plan *plan, struct wm_span text)
 static void
 write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, struct stream *s)
 {
+	struct expose_plan expose = expose_plan_of(plan);
 	struct wm_buf text;
 
 	if (plan->format != CLI_OUTPUT_TABLE && plan->format != FORMAT_PROMETHEUS) {
@@ -897,7 +881,7 @@ write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, st
 	if (plan->format == CLI_OUTPUT_TABLE)
 		show_table(plan, lag, &text);
 	else
-		expose(plan, lag, &text);
+		expose_lag(&expose, lag, &text);
 	write_text(plan, wm_buf_span(&text));
 	wm_buf_release(&text);
 }
@@ -1016,8 +1000,6 @@ main(int argc, char **argv)
 	set_ingest(&opt);
 	set_plan(&plan, &opt);
 	bool is_text = plan.format == CLI_OUTPUT_TABLE || plan.format == FORMAT_PROMETHEUS;
-	if (plan.format == FORMAT_PROMETHEUS)
-		check_labels(&plan);
 	opt.common.output_format = is_text ? CLI_OUTPUT_CSV : plan.format;
 	opt.common.no_output_header = opt.common.no_output_header || is_text;
 	if (opt.common.explain)
@@ -1045,8 +1027,8 @@ main(int argc, char **argv)
 	struct wm_lag_options lag_options = {
 		.keys_count = plan.keys_count,
 		.every = plan.has_every ? &plan.every : NULL,
-		.windows = plan.has_windows ? &plan.windows : NULL,
-		.has_arrival = plan.has_arrival,
+		.windows = plan.advice.has_windows ? &plan.windows : NULL,
+		.has_arrival = plan.advice.has_arrival,
 		.has_advice = opt.advise,
 	};
 	struct wm_lag *lag = wm_lag_new(&lag_options);

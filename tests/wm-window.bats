@@ -184,3 +184,38 @@ ragged 5   3"
 	printf 'ts,w\n1,2\n' >c.csv
 	refused "c.csv:1: " -t ts --tumbling 10s a.csv c.csv
 }
+
+@test "errors and their share by minute are awk's" {
+	awk 'BEGIN {
+		srand(7)
+		print "ts,status,ms"
+		for (i = 0; i < 5000; i++) {
+			split("200 200 200 301 404 500 503", codes, " ")
+			printf "%d,%s,%d\n", i / 7, codes[1 + int(rand() * 7)], rand() * 1000
+		}
+	}' >log.csv
+	awk -F, 'NR > 1 {
+		minute = int($1 / 60); n[minute]++
+		if ($2 >= 500) { errors[minute]++; slow[minute] += $3 }
+	} END {
+		for (m = 0; m in n; m++) printf "%d,%d,%d,%.6f,%d\n", m * 60, n[m], errors[m], errors[m] / n[m], slow[m]
+	}' log.csv >want
+	window -t ts --tumbling 1m --output-time s --no-output-header --ofmt %.6f log.csv \
+		-a 'count,errors=count:status:ge:500,err_share=share:status:ge:500,slow=sum:ms:if:status:ge:500' |
+		cut -d, -f1,3- >got
+	diff got want
+	[ "$(wc -l <got)" = 12 ]
+}
+
+@test "conditions: an empty field fulfils none, and texts compare as bytes" {
+	printf 'ts,s,v\n1,500,1\n2,,2\n3,abc,4\n4,99,8\n' >in.csv
+	run -0 window -q -t ts --tumbling 10s -a 'a=count:s:ge:100,b=sum:v:if:s:eq:abc,c=share:s:lt:100,d=count:s' in.csv
+	assert_equal "${lines[1]}" "1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,2,4,0.3333333333333333,3"
+}
+
+@test "zstd, tail's file names and a directory of mistakes: each a line that helps" {
+	printf '\050\265\057\375rest' >in.zst
+	refused "zstdcat" -t ts --tumbling 1s in.zst
+	printf '==> a.log <==\nts\n1\n' >tailed.csv
+	refused "tail -q" -t ts --tumbling 1s tailed.csv
+}

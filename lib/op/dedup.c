@@ -7,7 +7,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
-#include "lib/op/keys.h"
 #include "lib/state/shelves.h"
 #include "lib/time/duration.h"
 
@@ -31,27 +30,20 @@ struct line {
 /* Entries looked up together, so that their slots come from memory at the same time. */
 #define BATCH_MAX 32
 
-/* A remembered key as it stands on its shelf: when it is forgotten (8 bytes), length * 16 + tag (varint), text. */
-struct entry {
-	int64_t due_us;
-	struct wm_span key;
-	uint8_t tag;
-};
-
+/* A remembered key on its shelf: when it is forgotten (8 bytes), then for each column length * 8 + kind (varint) and text. */
 #define DUE_BYTES sizeof(int64_t)
-#define TAG_BITS 4
+#define KIND_BITS 3
 
 struct wm_dedup {
 	struct wm_dedup_options options;
 	int64_t watermark_us;
 	struct wm_shelves shelves; /* the entries, by when they are forgotten */
-	struct line *lines; /* aligned to their size, within lines_memory */
+	struct line *lines;        /* aligned to their size, within lines_memory */
 	void *lines_memory;
 	size_t mask;         /* lines - 1; there are none while lines is NULL */
 	size_t taken_count;  /* slots not free */
 	size_t filled_count; /* slots with an entry */
 	uint64_t added;
-	struct wm_buf key_text;
 };
 
 struct wm_dedup *
@@ -59,13 +51,12 @@ wm_dedup_new(const struct wm_dedup_options *options)
 {
 	struct wm_dedup *d = wm_calloc(1, sizeof(struct wm_dedup));
 
-	assert(options->remember_us >= 0);
+	assert(options->keys_count > 0 && options->remember_us >= 0);
 	d->options = *options;
 	if (options->is_spark)
 		d->options.remember_us -= options->remember_us % 1000;
 	d->watermark_us = WM_TIME_NONE;
 	wm_shelves_init(&d->shelves, WM_SHELF_OVER);
-	wm_buf_init(&d->key_text, WM_BUF_UNBOUNDED);
 	return d;
 }
 
@@ -76,66 +67,131 @@ wm_dedup_free(struct wm_dedup *d)
 		return;
 	wm_shelves_release(&d->shelves);
 	free(d->lines_memory);
-	wm_buf_release(&d->key_text);
 	free(d);
 }
 
 /* Entries */
 
-/* Reads the entry at a place and returns the place behind it. */
+static inline int64_t
+due_of(const char *item)
+{
+	int64_t due_us;
+
+	memcpy(&due_us, item, DUE_BYTES);
+	return due_us;
+}
+
+/* Reads the column at a place and returns the place behind it. */
 static inline const char *
-read_entry(const char *at, struct entry *entry)
+read_column(const char *at, struct wm_value *column)
 {
 	uint64_t head = 0;
-	unsigned shift = 0;
 	unsigned char byte;
 
-	memcpy(&entry->due_us, at, DUE_BYTES);
-	at += DUE_BYTES;
-	do {
+	for (unsigned shift = 0;; shift += 7) {
 		byte = (unsigned char)*at++;
 		head |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) != 0);
-	entry->tag = head & ((1 << TAG_BITS) - 1);
-	entry->key = wm_span(at, head >> TAG_BITS);
-	return at + entry->key.len;
+		if ((byte & 0x80) == 0)
+			break;
+	}
+	column->kind = (enum wm_kind)(head & ((1 << KIND_BITS) - 1));
+	column->text = wm_span(at, head >> KIND_BITS);
+	return at + column->text.len;
+}
+
+static inline uint64_t
+column_head(const struct wm_value *column)
+{
+	return (uint64_t)column->text.len << KIND_BITS | (uint64_t)column->kind;
 }
 
 static const char *
-put_entry(struct wm_dedup *d, const struct entry *entry)
+put_item(struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
 {
-	uint64_t head = (uint64_t)entry->key.len << TAG_BITS | entry->tag;
-	size_t head_bytes = (size_t)(63 - __builtin_clzll(head | 1)) / 7 + 1;
-	char *item =
-		wm_shelves_put(&d->shelves, entry->due_us, d->watermark_us, DUE_BYTES + head_bytes + entry->key.len);
-	char *at = item;
+	size_t size = DUE_BYTES;
 
-	assert(entry->tag < 1 << TAG_BITS);
-	memcpy(at, &entry->due_us, DUE_BYTES);
-	for (at += DUE_BYTES; head >= 0x80; head >>= 7)
-		*at++ = (char)(head | 0x80);
-	*at++ = (char)head;
-	if (entry->key.len != 0)
-		memcpy(at, entry->key.data, entry->key.len);
+	for (size_t i = 0; i < d->options.keys_count; i++)
+		size += (63 - (size_t)__builtin_clzll(column_head(&keys[i]) | 1)) / 7 + 1 + keys[i].text.len;
+	char *item = wm_shelves_put(&d->shelves, due_us, d->watermark_us, size);
+	memcpy(item, &due_us, DUE_BYTES);
+	char *at = item + DUE_BYTES;
+	for (size_t i = 0; i < d->options.keys_count; i++) {
+		uint64_t head = column_head(&keys[i]);
+
+		for (; head >= 0x80; head >>= 7)
+			*at++ = (char)(head | 0x80);
+		*at++ = (char)head;
+		if (keys[i].text.len != 0)
+			memcpy(at, keys[i].text.data, keys[i].text.len);
+		at += keys[i].text.len;
+	}
 	return item;
 }
 
-/* With the time in the key, when it is forgotten tells the time. */
-static inline uint64_t
-hash_entry(const struct wm_dedup *d, const struct entry *entry)
+static inline bool
+has_time(const struct wm_dedup *d)
 {
-	uint64_t hash = wm_hash(entry->key, entry->tag);
+	return d->options.memory == WM_DEDUP_WITH_TIME;
+}
 
-	if (d->options.memory == WM_DEDUP_WITH_TIME)
-		hash = wm_hash_mix(hash ^ wm_hash_secret[0], (uint64_t)entry->due_us ^ wm_hash_secret[1]);
+/* Where the time is part of the key, when it is forgotten tells it. */
+static inline uint64_t
+hash_begin(const struct wm_dedup *d, int64_t due_us)
+{
+	return has_time(d) ? (uint64_t)due_us : 0;
+}
+
+static inline uint64_t
+hash_column(uint64_t hash, const struct wm_value *column)
+{
+	return wm_hash_mix(hash ^ wm_hash_secret[0], wm_hash(column->text, (uint64_t)column->kind) ^ wm_hash_secret[1]);
+}
+
+static inline uint64_t
+hash_keys(const struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
+{
+	uint64_t hash = hash_begin(d, due_us);
+
+	for (size_t i = 0; i < d->options.keys_count; i++)
+		hash = hash_column(hash, &keys[i]);
 	return hash;
+}
+
+/* The same of an item; returns the place behind it. */
+static inline const char *
+hash_item(const struct wm_dedup *d, const char *item, uint64_t *hash)
+{
+	const char *at = item + DUE_BYTES;
+	struct wm_value column;
+
+	*hash = hash_begin(d, due_of(item));
+	for (size_t i = 0; i < d->options.keys_count; i++) {
+		at = read_column(at, &column);
+		*hash = hash_column(*hash, &column);
+	}
+	return at;
+}
+
+static bool
+is_item_of(const struct wm_dedup *d, const char *item, const struct wm_value *keys, int64_t due_us)
+{
+	const char *at = item + DUE_BYTES;
+	struct wm_value column;
+
+	if (has_time(d) && due_of(item) != due_us)
+		return false;
+	for (size_t i = 0; i < d->options.keys_count; i++) {
+		at = read_column(at, &column);
+		if (column.kind != keys[i].kind || !wm_span_equal(column.text, keys[i].text))
+			return false;
+	}
+	return true;
 }
 
 /* The table */
 
 static inline const char *
-entry_in(uint64_t slot)
+item_in(uint64_t slot)
 {
 	return (const char *)(uintptr_t)(slot & ADDRESS_MASK);
 }
@@ -147,24 +203,13 @@ slot_with(const char *item, uint64_t hash)
 	return (uint64_t)(uintptr_t)item | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 }
 
-static bool
-is_entry(const struct wm_dedup *d, uint64_t slot, const struct entry *entry)
-{
-	struct entry other;
-
-	if (slot == 0 || slot == SLOT_GONE)
-		return false;
-	read_entry(entry_in(slot), &other);
-	return other.tag == entry->tag && wm_span_equal(other.key, entry->key) &&
-		(d->options.memory != WM_DEDUP_WITH_TIME || other.due_us == entry->due_us);
-}
-
 /* Bits of the slots of a line whose upper 16 bits are those of a hash, or that hold a value. */
 static inline unsigned
 slots_like(const struct line *line, uint64_t hash)
 {
 	unsigned bits = 0;
 
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < LINE_SLOTS; i++)
 		bits |= (unsigned)(line->slots[i] >> ADDRESS_BITS == hash >> ADDRESS_BITS) << i;
 	return bits;
@@ -175,6 +220,7 @@ slots_with(const struct line *line, uint64_t value)
 {
 	unsigned bits = 0;
 
+#pragma GCC unroll 8
 	for (unsigned i = 0; i < LINE_SLOTS; i++)
 		bits |= (unsigned)(line->slots[i] == value) << i;
 	return bits;
@@ -182,7 +228,7 @@ slots_with(const struct line *line, uint64_t value)
 
 /* The slot of a key, *found; else the one where it would go. There is a free slot. */
 static inline uint64_t *
-slot_of(const struct wm_dedup *d, const struct entry *entry, uint64_t hash, bool *found)
+slot_of(const struct wm_dedup *d, const struct wm_value *keys, int64_t due_us, uint64_t hash, bool *found)
 {
 	uint64_t *place = NULL;
 
@@ -192,7 +238,7 @@ slot_of(const struct wm_dedup *d, const struct entry *entry, uint64_t hash, bool
 		for (unsigned like = slots_like(line, hash); like != 0; like &= like - 1) {
 			uint64_t *slot = &line->slots[__builtin_ctz(like)];
 
-			*found = is_entry(d, *slot, entry);
+			*found = *slot > SLOT_GONE && is_item_of(d, item_in(*slot), keys, due_us);
 			if (*found)
 				return slot;
 		}
@@ -229,7 +275,6 @@ take_out(struct wm_dedup *d, const char *item, uint64_t hash)
 struct batch {
 	size_t count;
 	const char *items[BATCH_MAX];
-	int64_t dues_us[BATCH_MAX];
 	uint64_t hashes[BATCH_MAX];
 };
 
@@ -240,14 +285,11 @@ next_batch(const struct wm_dedup *d, struct wm_span *items, struct batch *batch)
 	const char *at = items->data, *end = items->data + items->len;
 
 	for (batch->count = 0; at != end && batch->count < BATCH_MAX; batch->count++) {
-		struct entry entry;
+		uint64_t *hash = &batch->hashes[batch->count];
 
 		batch->items[batch->count] = at;
-		at = read_entry(at, &entry);
-		uint64_t hash = hash_entry(d, &entry);
-		__builtin_prefetch(&d->lines[hash & d->mask], 1);
-		batch->dues_us[batch->count] = entry.due_us;
-		batch->hashes[batch->count] = hash;
+		at = hash_item(d, at, hash);
+		__builtin_prefetch(&d->lines[*hash & d->mask], 1);
 	}
 	*items = wm_span(at, (size_t)(end - at));
 }
@@ -276,7 +318,7 @@ put_in_shelf(struct wm_dedup *d, const struct wm_shelf *shelf)
 		while (items.len != 0) {
 			next_batch(d, &items, &batch);
 			for (size_t i = 0; i < batch.count; i++) {
-				if (!wm_is_complete(batch.dues_us[i], d->watermark_us))
+				if (!wm_is_complete(due_of(batch.items[i]), d->watermark_us))
 					put_in(d, batch.items[i], batch.hashes[i]);
 			}
 		}
@@ -359,24 +401,21 @@ due_us(const struct wm_dedup *d, int64_t event_time_us)
 
 /* Remembers a key unless it is: false. */
 static bool
-remember(struct wm_dedup *d, const struct entry *entry)
+remember(struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
 {
-	uint64_t hash = hash_entry(d, entry);
-	struct entry before;
+	uint64_t hash = hash_keys(d, keys, due_us);
 	bool found = false;
 
 	if (d->lines == NULL || (d->taken_count + 1) * 4 > (d->mask + 1) * LINE_SLOTS * 3)
 		rebuild(d);
-	uint64_t *slot = slot_of(d, entry, hash, &found);
-	if (found) {
-		read_entry(entry_in(*slot), &before);
-		if (!wm_is_complete(before.due_us, d->watermark_us))
-			return false;
-	} else {
+	uint64_t *slot = slot_of(d, keys, due_us, hash, &found);
+	if (found && !wm_is_complete(due_of(item_in(*slot)), d->watermark_us))
+		return false;
+	if (!found) {
 		d->taken_count += *slot != SLOT_GONE;
 		d->filled_count++;
 	}
-	*slot = slot_with(put_entry(d, entry), hash);
+	*slot = slot_with(put_item(d, keys, due_us), hash);
 	d->added++;
 	return true;
 }
@@ -384,15 +423,18 @@ remember(struct wm_dedup *d, const struct entry *entry)
 enum wm_dedup_verdict
 wm_dedup_judge(struct wm_dedup *d, const struct wm_dedup_record *record)
 {
-	struct entry entry;
-
 	move_watermark(d, record->watermark_us);
 	if (wm_is_behind(record->event_time_us, d->watermark_us) ||
 		(d->options.is_spark && record->event_time_us == d->watermark_us))
 		return WM_DEDUP_LATE;
-	entry.key = wm_keys_pack(record->keys, d->options.keys_count, &d->key_text, &entry.tag);
-	entry.due_us = due_us(d, record->event_time_us);
-	return remember(d, &entry) ? WM_DEDUP_FIRST : WM_DEDUP_DUPLICATE;
+	return remember(d, record->keys, due_us(d, record->event_time_us)) ? WM_DEDUP_FIRST : WM_DEDUP_DUPLICATE;
+}
+
+void
+wm_dedup_foresee(struct wm_dedup *d, int64_t event_time_us, const struct wm_value *keys)
+{
+	if (d->lines != NULL)
+		__builtin_prefetch(&d->lines[hash_keys(d, keys, due_us(d, event_time_us)) & d->mask], 1);
 }
 
 void
@@ -401,21 +443,31 @@ wm_dedup_advance(struct wm_dedup *d, int64_t watermark_us)
 	move_watermark(d, watermark_us);
 }
 
-/* Entries of a shelf that are still remembered. */
+/* Walks the keys of a shelf that are still remembered; counts them, and writes them where out is not NULL. */
 static uint64_t
-remembered_on(const struct wm_dedup *d, const struct wm_shelf *shelf)
+walk_shelf(const struct wm_dedup *d, const struct wm_shelf *shelf, struct wm_buf *out)
 {
 	const struct wm_shelf_chunk *chunk = NULL;
 	struct wm_span items;
-	struct entry entry;
+	struct wm_value column;
 	uint64_t count = 0;
 
-	if (!wm_is_complete(shelf->start_us, d->watermark_us))
-		return shelf->count;
 	while (wm_shelf_next(shelf, &chunk, &items))
 		for (const char *at = items.data; at != items.data + items.len;) {
-			at = read_entry(at, &entry);
-			count += !wm_is_complete(entry.due_us, d->watermark_us);
+			int64_t due_us = due_of(at);
+			bool is_remembered = !wm_is_complete(due_us, d->watermark_us);
+
+			count += is_remembered;
+			if (is_remembered && out != NULL)
+				wm_put_i64(out, due_us);
+			at += DUE_BYTES;
+			for (size_t i = 0; i < d->options.keys_count; i++) {
+				at = read_column(at, &column);
+				if (!is_remembered || out == NULL)
+					continue;
+				wm_put_u8(out, (uint8_t)column.kind);
+				wm_put_span(out, column.text);
+			}
 		}
 	return count;
 }
@@ -427,7 +479,8 @@ wm_dedup_counts(const struct wm_dedup *d)
 	struct wm_dedup_counts counts = { .added = d->added };
 
 	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
-		counts.keys += remembered_on(d, shelf);
+		counts.keys +=
+			wm_is_complete(shelf->start_us, d->watermark_us) ? walk_shelf(d, shelf, NULL) : shelf->count;
 	counts.removed = counts.added - counts.keys;
 	return counts;
 }
@@ -438,7 +491,10 @@ wm_dedup_bytes(const struct wm_dedup *d)
 	return d->shelves.bytes + (d->lines == NULL ? 0 : (d->mask + 2) * sizeof(struct line));
 }
 
-/* i64 watermark · varint added · varint keys, each in the order in which memory is given back: i64 due · u8 tag · key. */
+/*
+ * i64 watermark · varint added · varint keys, each in the order in which memory is given back: i64 due · for each
+ * column u8 kind, text.
+ */
 void
 wm_dedup_encode(const struct wm_dedup *d, struct wm_buf *out)
 {
@@ -447,21 +503,26 @@ wm_dedup_encode(const struct wm_dedup *d, struct wm_buf *out)
 	wm_put_i64(out, d->watermark_us);
 	wm_put_varint(out, d->added);
 	wm_put_varint(out, wm_dedup_counts(d).keys);
-	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;) {
-		const struct wm_shelf_chunk *chunk = NULL;
-		struct wm_span items;
-		struct entry entry;
+	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
+		walk_shelf(d, shelf, out);
+}
 
-		while (wm_shelf_next(shelf, &chunk, &items))
-			for (const char *item = items.data; item != items.data + items.len;) {
-				item = read_entry(item, &entry);
-				if (wm_is_complete(entry.due_us, d->watermark_us))
-					continue;
-				wm_put_i64(out, entry.due_us);
-				wm_put_u8(out, entry.tag);
-				wm_put_span(out, entry.key);
-			}
+static bool
+decode_key(struct wm_dedup *d, struct wm_value *keys, struct wm_get *in)
+{
+	int64_t due_us = wm_get_i64(in);
+
+	for (size_t i = 0; i < d->options.keys_count; i++) {
+		uint8_t kind = wm_get_u8(in);
+
+		keys[i] = (struct wm_value){ wm_get_span(in), (enum wm_kind)kind };
+		if (kind > WM_KIND_JSON)
+			wm_get_fail(in);
 	}
+	if (in->failed || wm_is_complete(due_us, d->watermark_us) ||
+		(d->options.memory == WM_DEDUP_FOREVER) != (due_us == WM_TIME_END))
+		return false;
+	return remember(d, keys, due_us);
 }
 
 bool
@@ -469,20 +530,15 @@ wm_dedup_decode(struct wm_dedup *d, struct wm_get *in)
 {
 	int64_t watermark_us = wm_get_i64(in);
 	uint64_t added = wm_get_varint(in), count = wm_get_varint(in);
+	bool ok = !in->failed && d->added == 0 && count <= added;
 
-	if (in->failed || d->added != 0 || count > added)
+	if (!ok)
 		return false;
 	d->watermark_us = watermark_us;
-	for (uint64_t i = 0; i < count; i++) {
-		struct entry entry = { .due_us = wm_get_i64(in) };
-
-		entry.tag = wm_get_u8(in);
-		entry.key = wm_get_span(in);
-		if (in->failed || !wm_keys_are_valid(entry.key, entry.tag, d->options.keys_count) ||
-			wm_is_complete(entry.due_us, watermark_us) ||
-			(d->options.memory == WM_DEDUP_FOREVER && entry.due_us != WM_TIME_END) || !remember(d, &entry))
-			return false;
-	}
+	struct wm_value *keys = wm_calloc(d->options.keys_count, sizeof(keys[0]));
+	for (uint64_t i = 0; i < count && ok; i++)
+		ok = decode_key(d, keys, in);
+	free(keys);
 	d->added = added;
-	return true;
+	return ok;
 }

@@ -8,6 +8,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
+#include "lib/op/keys.h"
 #include "lib/state/table.h"
 #include "lib/time/civil.h"
 
@@ -32,18 +33,18 @@ struct place {
 struct wm_lag {
 	struct wm_lag_options options;
 	struct wm_table table; /* of struct group, by window and keys */
-	bool is_grouped;
-	struct group *only; /* the one group of a lag that is not grouped */
+	struct group *only;    /* the one group of a lag that is not grouped */
 	struct place every;
 	struct place windows;
 	uint64_t kept_count; /* values of lag and disorder that are kept */
 	bool is_sketched;
+	struct wm_value *parts; /* of a group's key: with every where its window starts, then the keys */
+	size_t parts_count;
 	struct wm_buf key_text;
 
 	/* a walk */
 	const struct wm_entry **order; /* NULL between walks */
 	size_t order_at;
-	struct wm_value *row_keys;
 };
 
 static struct group *
@@ -52,14 +53,23 @@ group_of(const struct wm_entry *entry)
 	return wm_entry_value(entry);
 }
 
-/* The group of a key, begun if there was none. */
-static struct group *
-put_group(struct wm_lag *lag, struct wm_span key, bool *is_new)
+static void
+begin_group(struct group *group)
 {
-	struct wm_entry *entry = wm_table_put(&lag->table, key, 0, is_new);
+	*group = (struct group){ .first_time_us = INT64_MAX, .last_time_us = INT64_MIN };
+}
 
-	if (*is_new)
-		*group_of(entry) = (struct group){ .first_time_us = INT64_MAX, .last_time_us = INT64_MIN };
+/* The group of the key that lag->parts are, begun if there was none. */
+static struct group *
+put_parts(struct wm_lag *lag)
+{
+	uint8_t tag;
+	bool is_new;
+	struct wm_span key = wm_keys_pack(lag->parts, lag->parts_count, &lag->key_text, &tag);
+	struct wm_entry *entry = wm_table_put(&lag->table, key, tag, &is_new);
+
+	if (is_new)
+		begin_group(group_of(entry));
 	return group_of(entry);
 }
 
@@ -67,16 +77,15 @@ struct wm_lag *
 wm_lag_new(const struct wm_lag_options *options)
 {
 	struct wm_lag *lag = wm_calloc(1, sizeof(*lag));
-	bool is_new;
 
 	assert(options->windows == NULL || options->has_advice);
 	lag->options = *options;
-	lag->is_grouped = options->keys_count != 0 || options->every != NULL;
-	lag->row_keys = wm_calloc(options->keys_count, sizeof(lag->row_keys[0]));
+	lag->parts_count = options->keys_count + (options->every != NULL);
+	lag->parts = wm_calloc(lag->parts_count, sizeof(lag->parts[0]));
 	wm_table_init(&lag->table, sizeof(struct group));
 	wm_buf_init(&lag->key_text, WM_BUF_UNBOUNDED);
-	if (!lag->is_grouped)
-		lag->only = put_group(lag, wm_span("", 0), &is_new);
+	if (lag->parts_count == 0)
+		lag->only = put_parts(lag);
 	return lag;
 }
 
@@ -93,7 +102,7 @@ wm_lag_free(struct wm_lag *lag)
 	wm_table_release(&lag->table);
 	wm_buf_release(&lag->key_text);
 	free(lag->order);
-	free(lag->row_keys);
+	free(lag->parts);
 	free(lag);
 }
 
@@ -177,21 +186,47 @@ place_of(struct place *place, const struct wm_windows *windows, int64_t time_us)
 	return place;
 }
 
-/* Where its window starts, then kind and text of each key: no two groups run together. */
+/* A time as bytes that order like it. */
+struct time_text {
+	char bytes[sizeof(uint64_t)];
+};
+
+static struct time_text
+time_text_of(int64_t time_us)
+{
+	uint64_t ordered = __builtin_bswap64((uint64_t)time_us ^ UINT64_C(1) << 63);
+	struct time_text text;
+
+	memcpy(text.bytes, &ordered, sizeof(ordered));
+	return text;
+}
+
+/* False if the text is none. */
+static bool
+time_of_text(struct wm_span text, int64_t *time_us)
+{
+	uint64_t ordered;
+
+	if (text.len != sizeof(ordered))
+		return false;
+	memcpy(&ordered, text.data, sizeof(ordered));
+	*time_us = (int64_t)(__builtin_bswap64(ordered) ^ UINT64_C(1) << 63);
+	return true;
+}
+
 static struct group *
 find_group(struct wm_lag *lag, const struct wm_lag_record *record)
 {
-	struct wm_buf *key = &lag->key_text;
-	bool is_new;
+	bool has_window = lag->options.every != NULL;
+	struct time_text start;
 
-	wm_buf_reset(key);
-	if (lag->options.every != NULL)
-		wm_put_i64(key, place_of(&lag->every, lag->options.every, record->event_time_us)->start_us);
-	for (size_t i = 0; i < lag->options.keys_count; i++) {
-		wm_put_u8(key, (uint8_t)record->keys[i].kind);
-		wm_put_span(key, record->keys[i].text);
+	if (has_window) {
+		start = time_text_of(place_of(&lag->every, lag->options.every, record->event_time_us)->start_us);
+		lag->parts[0] = (struct wm_value){ wm_span(start.bytes, sizeof(start.bytes)), WM_KIND_TEXT };
 	}
-	return put_group(lag, wm_buf_span(key), &is_new);
+	for (size_t i = 0; i < lag->options.keys_count; i++)
+		lag->parts[has_window + i] = record->keys[i];
+	return put_parts(lag);
 }
 
 /* The least delay with which what ends at end_us is beyond the watermark; never negative. */
@@ -207,7 +242,7 @@ least_delay_us(int64_t highest_time_us, int64_t end_us)
 void
 wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record)
 {
-	struct group *group = lag->is_grouped ? find_group(lag, record) : lag->only;
+	struct group *group = lag->only != NULL ? lag->only : find_group(lag, record);
 	struct wm_lag_series *series = group->series;
 	int64_t time_us = record->event_time_us, disorder_us = 0, behind_us = 0, dropped_us = 0;
 
@@ -277,44 +312,9 @@ sort_values(int64_t *values, size_t count)
 }
 
 static int
-compare_parts(struct wm_get *a, struct wm_get *b)
+compare_entries(const void *a, const void *b)
 {
-	enum wm_kind kind_a = (enum wm_kind)wm_get_u8(a), kind_b = (enum wm_kind)wm_get_u8(b);
-	struct wm_span text_a = wm_get_span(a), text_b = wm_get_span(b);
-	int order = (kind_a != WM_KIND_NULL) - (kind_b != WM_KIND_NULL);
-
-	if (order == 0)
-		order = wm_span_compare(text_a, text_b);
-	return order != 0 ? order : (kind_a > kind_b) - (kind_a < kind_b);
-}
-
-/* Keys alone: null before the empty string, then bytes, then kind. */
-static int
-compare_keys(const void *a, const void *b)
-{
-	struct wm_get in_a, in_b;
-	int order = 0;
-
-	wm_get_init(&in_a, wm_entry_key(*(const struct wm_entry *const *)a));
-	wm_get_init(&in_b, wm_entry_key(*(const struct wm_entry *const *)b));
-	while (order == 0 && wm_get_left(&in_a) != 0)
-		order = compare_parts(&in_a, &in_b);
-	return order;
-}
-
-/* The window first. */
-static int
-compare_windows(const void *a, const void *b)
-{
-	struct wm_get in_a, in_b;
-
-	wm_get_init(&in_a, wm_entry_key(*(const struct wm_entry *const *)a));
-	wm_get_init(&in_b, wm_entry_key(*(const struct wm_entry *const *)b));
-	int64_t start_a = wm_get_i64(&in_a), start_b = wm_get_i64(&in_b);
-	int order = (start_a > start_b) - (start_a < start_b);
-	while (order == 0 && wm_get_left(&in_a) != 0)
-		order = compare_parts(&in_a, &in_b);
-	return order;
+	return wm_keys_compare(*(const struct wm_entry *const *)a, *(const struct wm_entry *const *)b);
 }
 
 static void
@@ -325,7 +325,7 @@ sort_groups(struct wm_lag *lag)
 	lag->order = wm_reallocarray(NULL, lag->table.count + 1, sizeof(lag->order[0]));
 	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
 		lag->order[count++] = entry;
-	qsort(lag->order, count, sizeof(lag->order[0]), lag->options.every != NULL ? compare_windows : compare_keys);
+	qsort(lag->order, count, sizeof(lag->order[0]), compare_entries);
 	lag->order_at = 0;
 }
 
@@ -339,7 +339,7 @@ end_walk(struct wm_lag *lag)
 bool
 wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group)
 {
-	struct wm_get in;
+	bool has_window = lag->options.every != NULL;
 
 	if (lag->order == NULL)
 		sort_groups(lag);
@@ -349,22 +349,16 @@ wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group)
 	}
 	const struct wm_entry *entry = lag->order[lag->order_at++];
 	struct group *found = group_of(entry);
-	*group = (struct wm_lag_group){ .keys = lag->row_keys,
+	wm_keys_unpack(entry, lag->parts, lag->parts_count);
+	*group = (struct wm_lag_group){ .keys = lag->parts + has_window,
 		.first_time_us = found->first_time_us,
 		.last_time_us = found->last_time_us,
 		.count = found->count,
 		.series = found->series };
-	wm_get_init(&in, wm_entry_key(entry));
-	if (lag->options.every != NULL) {
-		struct wm_slice window;
-
-		wm_windows_slice(lag->options.every, wm_get_i64(&in), &window);
-		group->window_start_us = window.start_us;
-		group->window_end_us = window.end_us;
-	}
-	for (size_t i = 0; i < lag->options.keys_count; i++) {
-		lag->row_keys[i].kind = (enum wm_kind)wm_get_u8(&in);
-		lag->row_keys[i].text = wm_get_span(&in);
+	int64_t start_us;
+	if (has_window && time_of_text(lag->parts[0].text, &start_us)) {
+		group->window_start_us = start_us;
+		group->window_end_us = place_of(&lag->every, lag->options.every, start_us)->end_us;
 	}
 	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
 		sort_values(found->series[kind].values, found->series[kind].values_count);
@@ -509,7 +503,8 @@ decode_series(struct wm_lag *lag, struct wm_lag_series *series, struct wm_get *i
 }
 
 /*
- * u8 sketched · varint kept values · varint groups, each in order: key · varint records · i64 first and last time · its series.
+ * u8 sketched, varint kept values, varint groups, each in order: u8 tag, key, varint records, i64 first and last
+ * time, its series.
  */
 void
 wm_lag_encode(struct wm_lag *lag, struct wm_buf *out)
@@ -520,9 +515,11 @@ wm_lag_encode(struct wm_lag *lag, struct wm_buf *out)
 	wm_put_varint(out, lag->kept_count);
 	wm_put_varint(out, lag->table.count);
 	for (size_t i = 0; i < lag->table.count; i++) {
-		const struct group *group = group_of(lag->order[i]);
+		const struct wm_entry *entry = lag->order[i];
+		const struct group *group = group_of(entry);
 
-		wm_put_span(out, wm_entry_key(lag->order[i]));
+		wm_put_u8(out, entry->tag);
+		wm_put_span(out, wm_entry_key(entry));
 		wm_put_varint(out, group->count);
 		wm_put_i64(out, group->first_time_us);
 		wm_put_i64(out, group->last_time_us);
@@ -532,48 +529,45 @@ wm_lag_encode(struct wm_lag *lag, struct wm_buf *out)
 	end_walk(lag);
 }
 
-/* Whether a decoded key is one that find_group() could have made. */
+/* Whether the window of a decoded entry is one of those asked for. */
 static bool
-is_key(const struct wm_lag *lag, struct wm_span key)
+is_window(struct wm_lag *lag, const struct wm_entry *entry)
 {
-	struct wm_get in;
+	int64_t start_us;
+	struct wm_slice window;
 
-	wm_get_init(&in, key);
-	if (lag->options.every != NULL) {
-		int64_t start_us = wm_get_i64(&in);
-		struct wm_slice window;
-
-		if (start_us < -WM_DURATION_US_MAX || start_us > WM_DURATION_US_MAX)
-			return false;
-		wm_windows_slice(lag->options.every, start_us, &window);
-		if (window.start_us != start_us)
-			return false;
-	}
-	for (size_t i = 0; i < lag->options.keys_count; i++) {
-		if (wm_get_u8(&in) > WM_KIND_JSON)
-			return false;
-		wm_get_span(&in);
-	}
-	return !in.failed && wm_get_left(&in) == 0;
+	wm_keys_unpack(entry, lag->parts, lag->parts_count);
+	if (!time_of_text(lag->parts[0].text, &start_us) || start_us < -WM_DURATION_US_MAX ||
+		start_us > WM_DURATION_US_MAX)
+		return false;
+	wm_windows_slice(lag->options.every, start_us, &window);
+	return window.start_us == start_us;
 }
 
 static bool
 decode_group(struct wm_lag *lag, struct wm_get *in)
 {
+	uint8_t tag = wm_get_u8(in);
 	struct wm_span key = wm_get_span(in);
-	bool is_new, is_good = !in->failed && is_key(lag, key);
+	bool is_new;
 
-	if (!is_good)
+	if (in->failed || !wm_keys_are_valid(key, tag, lag->parts_count))
 		return false;
-	struct group *group = put_group(lag, key, &is_new);
-	if (group->count != 0 || (!is_new && lag->is_grouped))
+	struct wm_entry *entry = wm_table_put(&lag->table, key, tag, &is_new);
+	struct group *group = group_of(entry);
+	if (is_new)
+		begin_group(group);
+	else if (group != lag->only || group->count != 0)
+		return false;
+	if (lag->options.every != NULL && !is_window(lag, entry))
 		return false;
 	group->count = wm_get_varint(in);
 	group->first_time_us = wm_get_i64(in);
 	group->last_time_us = wm_get_i64(in);
-	for (size_t kind = 0; kind < WM_LAG_KINDS && is_good; kind++)
-		is_good = decode_series(lag, &group->series[kind], in);
-	return is_good;
+	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+		if (!decode_series(lag, &group->series[kind], in))
+			return false;
+	return true;
 }
 
 bool
@@ -582,9 +576,9 @@ wm_lag_decode(struct wm_lag *lag, struct wm_get *in)
 	lag->is_sketched = wm_get_u8(in) != 0;
 	lag->kept_count = wm_get_varint(in);
 	uint64_t groups_count = wm_get_varint(in);
-	bool is_good = !in->failed && (lag->is_grouped || groups_count == 1);
 
-	for (uint64_t i = 0; i < groups_count && is_good; i++)
-		is_good = decode_group(lag, in);
-	return is_good;
+	for (uint64_t i = 0; i < groups_count && !in->failed; i++)
+		if (!decode_group(lag, in))
+			return false;
+	return !in->failed;
 }

@@ -854,6 +854,7 @@ lose(struct wm_sessions *w, struct session *session)
 {
 	w->gone = grown(w->gone, w->gone_count, &w->gone_capacity, sizeof(w->gone[0]));
 	w->gone[w->gone_count++] = session;
+	__builtin_prefetch(((const struct group *)wm_entry_value(session->entry))->older);
 }
 
 /* Late panes, and early ones, as the watermark stands before it moves. */

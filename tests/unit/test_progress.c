@@ -11,7 +11,6 @@ static const struct progress_facts fit = {
 	.is_input_regular = true,
 	.bytes_total = 1000,
 	.term = "xterm",
-	.lang = "C",
 };
 
 static void
@@ -54,36 +53,6 @@ test_where(void)
 	tap_ok(progress_is_due(&progress, 7 * SECOND), "asked for, it is there from the start");
 }
 
-static void
-test_locales(void)
-{
-	static const struct {
-		const char *lc_all, *lc_ctype, *lang;
-		bool is_utf8;
-	} cases[] = {
-		{ NULL, NULL, NULL, false },
-		{ NULL, NULL, "en_US.UTF-8", true },
-		{ NULL, NULL, "C.utf8", true },
-		{ NULL, NULL, "de_DE.utf8@euro", true },
-		{ "C", NULL, "en_US.UTF-8", false },
-		{ "", "", "en_US.UTF-8", true },
-		{ NULL, "de_DE.ISO-8859-1", "en_US.UTF-8", false },
-		{ NULL, "C.UTF-8", "C", true },
-		{ NULL, NULL, "utf8", false },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct progress_facts facts = fit;
-		struct progress progress;
-
-		facts.lc_all = cases[i].lc_all;
-		facts.lc_ctype = cases[i].lc_ctype;
-		facts.lang = cases[i].lang;
-		progress_init(&progress, &facts, 0);
-		tap_int(progress.is_utf8, cases[i].is_utf8, "which locales are UTF-8");
-	}
-}
-
 static const struct progress_status status = { 420, 1234567, 40, true, 1764374400 * SECOND + 999999 };
 
 /* The line at 10 s of work, without what moves the cursor. */
@@ -124,7 +93,7 @@ test_widths(void)
 	tap_bar(&fit, &status, 20, " 42% 0:14 left", "20 columns");
 	tap_bar(&fit, &status, 5, " 42%", "5 columns");
 	tap_bar(&fit, &status, 4, "", "4 columns hold nothing");
-	utf8.lang = "C.UTF-8";
+	utf8.is_utf8 = true;
 	tap_bar(&utf8, &status, 50, " 42% [███░░░░░░] 1234567 rows, 40 late, 0:14 left", "blocks, a column each");
 	unknown.is_forced = true;
 	unknown.bytes_total = 0;
@@ -177,7 +146,7 @@ test_any(void)
 
 		facts.bytes_total = tap_random(&seed) >> tap_random(&seed) % 64;
 		facts.is_forced = true;
-		facts.lang = tap_random(&seed) % 2 == 0 ? "C" : "C.UTF-8";
+		facts.is_utf8 = tap_random(&seed) % 2 != 0;
 		progress_init(&progress, &facts, 0);
 		wm_buf_reset(&out);
 		progress_show(&progress, &at, columns, (int64_t)(tap_random(&seed) >> 20), &out);
@@ -224,7 +193,6 @@ int
 main(void)
 {
 	test_where();
-	test_locales();
 	test_widths();
 	test_values();
 	test_any();
