@@ -19,6 +19,7 @@ import sys
 import tempfile
 import termios
 import time
+import unicodedata
 
 sys.dont_write_bytecode = True
 import harness
@@ -207,7 +208,30 @@ def main():
         job = run(folder, ["in.csv"], signals=(signal.SIGTERM,))
         tap.ok(job.status == -signal.SIGTERM and job.screen.lines[-1] == "" and not any(
             BAR.fullmatch(line) for line in job.screen.lines if line), "SIGTERM: nothing is left of it", *notes(job))
+        tables(tap, folder)
     return tap.done()
+
+
+def places(text):
+    """How many places a text takes: wide characters two, combining ones none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def tables(tap, folder):
+    """-o table on a terminal: aligned, no wider than it, and nothing of the data steers it."""
+    keys = ["plain", "日本語のキー", "e\u0301te\u0301", "\x1b[31mred\x1b[0m", "\x07", "long " * 30]
+    rows = "".join(f"{number},{key}\n" for number, key in enumerate(keys))
+    (folder / "keys.csv").write_text("ts,key\n" + rows, encoding="utf-8")
+    for columns in (40, 80, 200):
+        job = run(folder, ["-o", "table", "keys.csv"], pauses=(), columns=columns,
+                  is_stdout_terminal=True, env={"LC_ALL": "C.UTF-8"})
+        lines = job.raw.decode().replace("\r", "").splitlines()
+        tap.ok(job.status == 0 and len(lines) == 8, f"{columns} columns: a table of six rows", *notes(job))
+        tap.ok(all(places(line) <= columns for line in lines), f"{columns} columns: no line is wider", *lines)
+        tap.ok(b"\x1b" not in job.raw and b"\x07" not in job.raw, f"{columns} columns: no escape comes through")
+        # The count is right-aligned, so all rows end in one column.
+        tap.ok(len({places(line) for line in lines if line[-1:].isdigit()}) == 1,
+               f"{columns} columns: wide and combining characters stay in line", *lines)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,13 @@
 /* Kept for the next bucket: dealing one out gives and takes chunks in turn. */
 #define SPARE_MAX 64
 
-struct item {
-	int64_t due_us;
-	void *item;
-};
+/* A bucket with so many items comes to the front as it is; with more at the front than twice that, they are dealt out after all. */
+#define FRONT_MAX 256
 
 struct wm_expiry_chunk {
 	struct wm_expiry_chunk *older;
 	size_t count;
-	struct item items[CHUNK_ITEMS];
+	struct wm_expiry_item items[CHUNK_ITEMS];
 };
 
 static void
@@ -43,6 +41,7 @@ wm_expiry_release(struct wm_expiry *expiry)
 		for (size_t digit = 0; digit < WM_EXPIRY_DIGITS; digit++)
 			free_chunks(expiry->buckets[level][digit].newest);
 	free_chunks(expiry->spare);
+	free(expiry->front);
 	*expiry = (struct wm_expiry){ 0 };
 }
 
@@ -81,7 +80,7 @@ rank_of(int64_t time_us)
 }
 
 static void
-place(struct wm_expiry *expiry, struct item item)
+put_in_bucket(struct wm_expiry *expiry, struct wm_expiry_item item)
 {
 	uint64_t rank = rank_of(item.due_us);
 
@@ -99,6 +98,7 @@ place(struct wm_expiry *expiry, struct item item)
 		chunk->count = 0;
 		if (bucket->newest == NULL) {
 			bucket->first_us = item.due_us;
+			bucket->count = 0;
 			expiry->filled[level] |= UINT64_C(1) << digit;
 			expiry->levels |= UINT32_C(1) << level;
 		}
@@ -106,78 +106,128 @@ place(struct wm_expiry *expiry, struct item item)
 	}
 	if (item.due_us < bucket->first_us)
 		bucket->first_us = item.due_us;
+	bucket->count++;
 	chunk->items[chunk->count++] = item;
+}
+
+static void
+append_to_front(struct wm_expiry *expiry, struct wm_expiry_item item)
+{
+	if (expiry->front_count == expiry->front_capacity) {
+		expiry->front_capacity = 2 * FRONT_MAX;
+		expiry->front = wm_reallocarray(expiry->front, expiry->front_capacity, sizeof(expiry->front[0]));
+		expiry->bytes += expiry->front_capacity * sizeof(expiry->front[0]);
+	}
+	expiry->front[expiry->front_count++] = item;
+}
+
+static void
+insert_at_front(struct wm_expiry *expiry, struct wm_expiry_item item)
+{
+	append_to_front(expiry, item);
+	size_t at = expiry->front_count - 1;
+
+	for (; at > 0 && expiry->front[at - 1].due_us < item.due_us; at--)
+		expiry->front[at] = expiry->front[at - 1];
+	expiry->front[at] = item;
+}
+
+/* The latest first: shell sort, which for so few items is short and quick. */
+static void
+sort_front(struct wm_expiry *expiry)
+{
+	static const size_t steps[] = { 57, 23, 10, 4, 1 };
+	struct wm_expiry_item *front = expiry->front;
+
+	for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
+		size_t step = steps[s];
+
+		for (size_t i = step; i < expiry->front_count; i++) {
+			struct wm_expiry_item item = front[i];
+			size_t at = i;
+
+			for (; at >= step && front[at - step].due_us < item.due_us; at -= step)
+				front[at] = front[at - step];
+			front[at] = item;
+		}
+	}
+}
+
+/* All that is in front goes back into buckets: the one that it came from has grown. */
+static void
+deal_out_front(struct wm_expiry *expiry)
+{
+	size_t count = expiry->front_count;
+
+	expiry->front_count = 0;
+	expiry->front_end = 0;
+	for (size_t i = 0; i < count; i++)
+		put_in_bucket(expiry, expiry->front[i]);
 }
 
 void
 wm_expiry_put(struct wm_expiry *expiry, int64_t due_us, void *item)
 {
 	assert(item != NULL);
-	place(expiry, (struct item){ due_us, item });
 	expiry->count++;
+	if (rank_of(due_us) < expiry->front_end) {
+		if (expiry->front_count < 2 * FRONT_MAX) {
+			insert_at_front(expiry, (struct wm_expiry_item){ due_us, item });
+			return;
+		}
+		deal_out_front(expiry);
+	}
+	put_in_bucket(expiry, (struct wm_expiry_item){ due_us, item });
+}
+
+/* What differs from the base in a lower digit alone is earlier. */
+static unsigned
+lowest_level(const struct wm_expiry *expiry)
+{
+	return (unsigned)__builtin_ctz(expiry->levels);
 }
 
 int64_t
 wm_expiry_due_us(const struct wm_expiry *expiry)
 {
+	if (expiry->front_count != 0)
+		return expiry->front[expiry->front_count - 1].due_us;
 	if (expiry->levels == 0)
 		return INT64_MAX;
-	/* What differs from the base in a lower digit alone is earlier. */
-	unsigned level = (unsigned)__builtin_ctz(expiry->levels);
+	unsigned level = lowest_level(expiry);
 	return expiry->buckets[level][__builtin_ctzll(expiry->filled[level])].first_us;
 }
 
+/* Empties the earliest bucket: to the front, or into buckets of lower levels if it holds many items of more than one time. */
 static void
-mark_empty(struct wm_expiry *expiry, unsigned level, unsigned digit)
+open_bucket(struct wm_expiry *expiry, unsigned level)
 {
-	expiry->buckets[level][digit].newest = NULL;
+	unsigned digit = (unsigned)__builtin_ctzll(expiry->filled[level]);
+	struct wm_expiry_bucket *bucket = &expiry->buckets[level][digit];
+	struct wm_expiry_chunk *chunk = bucket->newest;
+	bool is_small = bucket->count <= FRONT_MAX;
+	uint64_t last = (UINT64_C(1) << level * DIGIT_BITS) - 1;
+
+	expiry->base = rank_of(bucket->first_us) > expiry->base ? rank_of(bucket->first_us) : expiry->base;
+	if (is_small)
+		expiry->front_end = (expiry->base | last) + 1;
+	bucket->newest = NULL;
 	expiry->filled[level] &= ~(UINT64_C(1) << digit);
 	if (expiry->filled[level] == 0)
 		expiry->levels &= ~(UINT32_C(1) << level);
-}
-
-/* Deals the items of the earliest bucket out among lower levels: all agree with its earliest time in this digit. */
-static void
-deal_out(struct wm_expiry *expiry, unsigned level, unsigned digit)
-{
-	struct wm_expiry_chunk *chunk = expiry->buckets[level][digit].newest;
-
-	expiry->base = rank_of(expiry->buckets[level][digit].first_us);
-	mark_empty(expiry, level, digit);
 	while (chunk != NULL) {
 		struct wm_expiry_chunk *older = chunk->older;
 
-		for (size_t i = 0; i < chunk->count; i++)
-			place(expiry, chunk->items[i]);
+		for (size_t i = 0; i < chunk->count; i++) {
+			if (is_small)
+				append_to_front(expiry, chunk->items[i]);
+			else
+				put_in_bucket(expiry, chunk->items[i]);
+		}
 		give_chunk(expiry, chunk);
 		chunk = older;
 	}
+	if (is_small)
+		sort_front(expiry);
 }
 
-void *
-wm_expiry_take(struct wm_expiry *expiry, int64_t watermark_us)
-{
-	while (expiry->levels != 0) {
-		unsigned level = (unsigned)__builtin_ctz(expiry->levels);
-		unsigned digit = (unsigned)__builtin_ctzll(expiry->filled[level]);
-		struct wm_expiry_bucket *bucket = &expiry->buckets[level][digit];
-
-		if (bucket->first_us > watermark_us)
-			return NULL;
-		if (level != 0) {
-			deal_out(expiry, level, digit);
-			continue;
-		}
-		struct wm_expiry_chunk *chunk = bucket->newest;
-		void *item = chunk->items[--chunk->count].item;
-		if (chunk->count == 0) {
-			bucket->newest = chunk->older;
-			if (bucket->newest == NULL)
-				mark_empty(expiry, level, digit);
-			give_chunk(expiry, chunk);
-		}
-		expiry->count--;
-		return item;
-	}
-	return NULL;
-}

@@ -4,13 +4,13 @@
  * Items are put in with the time at which they are due, and taken out, earliest
  * first, once the watermark has reached that. Putting and taking cost the same
  * however many there are: times stand in buckets by their highest digit, to
- * base 64, in which they differ from the earliest time of before, and a bucket is
- * dealt out into finer ones when its turn comes.
+ * base 64, in which they differ from the earliest time of before. When its turn comes, a bucket is
+ * dealt out into finer ones if it holds many items, and sorted if it holds few.
  *
  * An item whose time moves on need not be found again: when its old time
  * comes, whoever takes it looks at the true one, which stands with the item, and puts it
- * back. So an item is never taken out before its time, and put in once.
- * Items are pointers of the caller's; what order those of one time come in depends on the puts alone.
+ * back. Items are pointers of the caller's; what order those of one time come in depends on the puts
+ * and takes alone.
  */
 #ifndef WM_STATE_EXPIRY_H
 #define WM_STATE_EXPIRY_H
@@ -29,9 +29,18 @@ struct wm_expiry_bucket {
 	int64_t first_us; /* the earliest time in it */
 };
 
+struct wm_expiry_item {
+	int64_t due_us;
+	void *item;
+};
+
 /* All zero bytes are an empty one. Fields are for reading. */
 struct wm_expiry {
-	uint64_t base;                     /* what the levels differ from: no later than any time but those put in too late */
+	struct wm_expiry_item *front; /* what comes first, sorted, the earliest last */
+	size_t front_count, front_capacity;
+	uint64_t front_end; /* all times up to this one, and no others, are in front; like base a time as a number from 0 */
+
+	uint64_t base;                     /* what the levels differ from; no later than what is in them */
 	uint32_t levels;                   /* bits: those with an item */
 	uint64_t filled[WM_EXPIRY_LEVELS]; /* bits: buckets with an item */
 	struct wm_expiry_bucket buckets[WM_EXPIRY_LEVELS][WM_EXPIRY_DIGITS];
