@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/record/csv.h"
+#include "lib/record/cut.h"
+#include "lib/time/instant.h"
 
 /* With many inputs open at once each has a small buffer. */
 #define MERGE_BUFFER_BYTES ((size_t)1 << 16)
@@ -188,6 +191,77 @@ inputs_sort(struct inputs *inputs, const int64_t *keys)
 		inputs->files[place] = file;
 	}
 	free(sorted);
+}
+
+/* The first record of an input; false if there is none, or nothing to be said of it here. */
+static bool
+read_first(struct wm_reader *reader, struct wm_record *rec)
+{
+	struct wm_reject reject;
+	struct wm_err err;
+
+	for (;;) {
+		switch (wm_reader_next(reader, rec, &reject, &err)) {
+		case WM_READ_RECORD:
+			return true;
+		case WM_READ_MORE:
+			if (!wm_reader_fill(reader, &err))
+				return false;
+			break;
+		case WM_READ_REJECTED:
+			break;
+		case WM_READ_END:
+		case WM_READ_FAILED:
+			return false;
+		}
+	}
+}
+
+static void
+suggest_time(const struct inputs *inputs, const char *file, struct wm_span name, struct wm_buf *out)
+{
+	struct wm_reader *reader = new_reader(inputs);
+	struct wm_column column;
+	struct wm_record rec;
+	struct wm_err err;
+	int fd = open_file(file, &err);
+
+	if (fd != -1 && wm_column_parse(name, &column, &err)) {
+		wm_reader_want(reader, &column);
+		wm_column_release(&column);
+		wm_reader_open(reader, fd, file);
+		if (read_first(reader, &rec) && wm_instant_looks_like_time(rec.fields[inputs->columns_count].text))
+			wm_buf_addf(out, "%s%.*s", out->len == 0 ? "" : ", ", (int)name.len, name.data);
+	}
+	wm_reader_free(reader);
+}
+
+void
+inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out)
+{
+	const char *file = inputs->files[0];
+	const struct wm_span *names;
+	struct wm_record rec;
+	struct stat found;
+	struct wm_err err;
+
+	if (is_standard_input(file) || stat(file, &found) == -1 || !S_ISREG(found.st_mode))
+		return;
+	int fd = open_file(file, &err);
+	if (fd == -1)
+		return;
+	struct wm_reader *reader = new_reader(inputs);
+	struct wm_csv *csv = wm_csv_new();
+	wm_reader_open(reader, fd, file);
+	if (read_first(reader, &rec)) {
+		struct wm_span header = wm_cut_content(wm_reader_header(reader));
+		size_t count = header.len == 0 ? 0 : wm_csv_split(csv, wm_reader_delimiter(reader), header, &names);
+
+		for (size_t i = 0; i < count; i++)
+			suggest_time(inputs, file, names[i], out);
+	}
+	wm_csv_free(csv);
+	wm_reader_free(reader);
 }
 
 size_t

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "lib/base/buf.h"
 #include "lib/record/reader.h"
 #include "lib/record/record.h"
 
@@ -35,6 +36,12 @@ void inputs_begin(struct inputs *inputs);
 size_t inputs_files_count(const struct inputs *inputs);
 struct wm_reader *inputs_peek(const struct inputs *inputs, size_t file);
 void inputs_sort(struct inputs *inputs, const int64_t *keys);
+
+/*
+ * Appends the names of the columns that hold times (", " between them) by the first record of the first FILE, where that is a CSV file that can be
+ * looked into: for advice.
+ */
+void inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out);
 
 size_t inputs_sources_count(const struct inputs *inputs);
 

@@ -174,8 +174,11 @@ open_times(struct stream *s)
 	const struct cli_common *common = s->common;
 	struct wm_span rest, part;
 
-	if (common->time_column == NULL)
-		cli_misuse("no time column: name the column that holds the event time with -t");
+	if (common->time_column == NULL) {
+		inputs_suggest_times(s->inputs, &s->text);
+		cli_misuse("no time column: name the column that holds the event time with -t%s%.*s",
+			s->text.len == 0 ? "" : "; these hold times: ", (int)s->text.len, s->text.data);
+	}
 	rest = wm_span_of(common->time_column);
 	while (wm_list_next(&rest, '+', &part)) {
 		if (s->time_fields_count == TIME_COLUMNS_MAX)

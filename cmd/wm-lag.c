@@ -10,6 +10,7 @@
 #include "cmd/expose.h"
 #include "cmd/plot.h"
 #include "cmd/stream.h"
+#include "cmd/terminal.h"
 #include "cmd/windows.h"
 #include "lib/base/decimal.h"
 #include "lib/base/limits.h"
@@ -30,8 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -624,39 +623,20 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 /* Terminals */
 
 struct screen {
-	size_t width; /* in places; 0: it is none */
+	size_t width; /* in places; 0: it is none, or not known */
 	bool is_utf8;
 	bool has_colour;
 };
 
-/* The first that is set and not empty decides, as in setlocale(). */
-static bool
-is_utf8_locale(void)
-{
-	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *text = getenv(names[i]), *codeset;
-
-		if (text == NULL || text[0] == '\0')
-			continue;
-		codeset = strchr(text, '.');
-		return codeset != NULL &&
-			(strncasecmp(codeset, ".utf-8", 6) == 0 || strncasecmp(codeset, ".utf8", 5) == 0);
-	}
-	return false;
-}
-
 static struct screen
 screen_of(const struct plan *plan)
 {
-	struct screen screen = { .is_utf8 = is_utf8_locale() };
+	struct screen screen = { .is_utf8 = terminal_is_utf8() };
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-	struct winsize size;
 
 	if (plan->opt->common.out_path != NULL || isatty(STDOUT_FILENO) != 1)
 		return screen;
-	screen.width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : 80;
+	screen.width = terminal_width(STDOUT_FILENO);
 	screen.has_colour = (no_colour == NULL || no_colour[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0;
 	return screen;
 }
@@ -797,16 +777,40 @@ show_advice(const struct plan *plan, const struct wm_lag_group *group, const str
 		(int)exact_len, exact);
 }
 
+/* A sentence in lines of a width. */
 static void
-show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *group, struct wm_buf *out)
+show_wrapped(struct wm_span text, size_t width, struct wm_buf *out)
 {
+	struct wm_span word;
+	size_t used = 0;
+
+	while (wm_list_next(&text, ' ', &word)) {
+		if (used != 0 && used + 1 + word.len > width) {
+			wm_buf_add_byte(out, '\n');
+			used = 0;
+		}
+		wm_buf_addf(out, "%s%.*s", used == 0 ? "" : " ", (int)word.len, word.data);
+		used += (used != 0) + word.len;
+	}
+	wm_buf_add_byte(out, '\n');
+}
+
+static void
+show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *group, size_t width, struct wm_buf *out)
+{
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	for (size_t i = 0; i < ADVICE_NOTES; i++) {
 		if ((notes >> i & 1) == 0)
 			continue;
-		wm_buf_add_text(out, "Note: ");
-		advice_print_note((enum advice_note)(1 << i), &plan->advice, group, out);
-		wm_buf_add_text(out, ".\n");
+		wm_buf_reset(&text);
+		wm_buf_add_text(&text, "Note: ");
+		advice_print_note((enum advice_note)(1 << i), &plan->advice, group, &text);
+		wm_buf_add_byte(&text, '.');
+		show_wrapped(wm_buf_span(&text), width, out);
 	}
+	wm_buf_release(&text);
 }
 
 /* What stands below the measures about a group that has rows. */
@@ -825,7 +829,7 @@ show_details(const struct plan *plan, const struct wm_lag_group *group, const st
 		show_group(plan, group, out);
 	if (plan->advice.is_wanted)
 		show_advice(plan, group, screen, out);
-	show_notes(notes, plan, group, out);
+	show_notes(notes, plan, group, plot.width, out);
 	if (plan->opt->plot && (plan->advice.is_wanted || notes != 0))
 		wm_buf_add_byte(out, '\n');
 	if (plan->opt->plot)

@@ -80,7 +80,7 @@ refused() { # words, arguments
 	refused "sum needs a column" -t time --tumbling 1d -a sum "$f"
 	refused "the result has a column 'net' already" -t time --tumbling 1d -g net -a net=count "$f"
 	refused "is NDJSON, but" -t time --tumbling 1d "$f" "$data/earthquakes.ndjson"
-	refused "name the column that holds the event time with -t" --tumbling 1d "$f"
+	refused "name the column that holds the event time with -t; these hold times: time, updated" --tumbling 1d "$f"
 	refused "no fixed length" -t time --sliding 1mo,1d "$f"
 }
 

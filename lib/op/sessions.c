@@ -63,6 +63,9 @@ struct home {
 
 #define HOME_BYTES_MAX ((size_t)1 << 16)
 
+/* More text than this is not worth copying. */
+#define HELD_TEXT_MAX 256
+
 /*
  * With many keys nearly every record waits for memory, three or four times: for the place of its key, the entry, the newest
  * session. So records that have been judged are held back for a few more, while that memory is fetched step by step, and
@@ -75,7 +78,7 @@ struct held {
 	uint8_t tag;
 	struct wm_entry *entry; /* NULL: not known, or none yet */
 	struct wm_reading *readings;
-	struct wm_buf text; /* the key, then the values */
+	char text[HELD_TEXT_MAX]; /* the key, then the values */
 };
 
 #define HELD_MAX 16
@@ -83,12 +86,11 @@ struct held {
 /* Records between two steps of one: enough that what was asked for has come. */
 #define HELD_STEP 4
 
-/* More text than this is not worth copying. */
-#define HELD_TEXT_MAX 512
-
 /* Sessions taken from the expiry at once, and rows ahead for which memory is fetched. */
 #define EXPIRE_MAX 32
 #define FETCH_AHEAD 8
+
+#define SORT_BY_INSERTION_MAX 128
 
 /* A row that waits to be drained. */
 struct ready {
@@ -152,7 +154,7 @@ struct wm_sessions {
 	bool is_counting;
 	struct wm_windowing_counts counts;
 
-	struct wm_buf key_text; /* the key of a record that is not held, where it has several columns */
+	struct wm_buf key_text; /* the key of the current record, where it has several columns */
 	struct wm_value *row_keys;
 };
 
@@ -182,10 +184,8 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	w->batch = 1;
 	w->held_start_us = w->held_end_us = WM_TIME_END;
 	w->readings_count = wm_agg_columns_count(agg);
-	for (size_t i = 0; i < HELD_MAX; i++) {
+	for (size_t i = 0; i < HELD_MAX; i++)
 		w->held[i].readings = wm_calloc(w->readings_count, sizeof(struct wm_reading));
-		wm_buf_init(&w->held[i].text, WM_BUF_UNBOUNDED);
-	}
 	wm_buf_init(&w->key_text, WM_BUF_UNBOUNDED);
 	w->row_keys = wm_calloc(keys_count, sizeof(struct wm_value));
 	return w;
@@ -205,10 +205,8 @@ wm_sessions_free(struct wm_sessions *w)
 	wm_expiry_release(&w->expiry);
 	for (size_t i = 0; i < w->homes_count; i++)
 		wm_arena_release(&w->homes[i].arena);
-	for (size_t i = 0; i < HELD_MAX; i++) {
+	for (size_t i = 0; i < HELD_MAX; i++)
 		free(w->held[i].readings);
-		wm_buf_release(&w->held[i].text);
-	}
 	free(w->homes);
 	free(w->cell);
 	free(w->empty_cell);
@@ -727,44 +725,45 @@ count_held(struct wm_sessions *w)
 	w->held_start_us = w->held_end_us = WM_TIME_END;
 }
 
+static struct wm_span
+copy_text(char **at, struct wm_span text)
+{
+	char *copy = *at;
+
+	if (text.len != 0)
+		memcpy(copy, text.data, text.len);
+	*at += text.len;
+	return wm_span(copy, text.len);
+}
+
 /* Whether a record can be held back: nothing comes due by it before its own session ends. */
 static bool
-can_hold(const struct wm_sessions *w, const struct wm_window_record *record, int64_t end_us)
+can_hold(const struct wm_sessions *w, const struct wm_reading *readings, struct wm_span key, int64_t end_us)
 {
-	size_t bytes = 0;
+	size_t bytes = key.len;
 
 	if (w->panes.early_rows > 0 || w->panes.early_period_us > 0 || wm_is_complete(end_us, w->watermark_us))
 		return false;
-	for (size_t i = 0; i < w->keys_count; i++)
-		bytes += record->keys[i].text.len;
 	for (size_t i = 0; i < w->readings_count; i++)
-		bytes += record->readings[i].value.text.len;
+		bytes += readings[i].value.text.len;
 	return bytes <= HELD_TEXT_MAX;
 }
 
 static void
-hold(struct wm_sessions *w, const struct wm_window_record *record, int64_t end_us)
+hold(struct wm_sessions *w, const struct wm_window_record *record, struct wm_span key, uint8_t tag, int64_t end_us)
 {
 	struct held *held = held_at(w, w->held_next);
-	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &held->text, &held->tag);
+	char *at = held->text;
 
 	held->start_us = record->event_time_us;
 	held->end_us = end_us;
-	held->hash = wm_hash(key, held->tag);
+	held->hash = wm_hash(key, tag);
 	wm_keyed_fetch_place(&w->groups, held->hash);
-	if (w->keys_count == 1) {
-		wm_buf_reset(&held->text);
-		wm_buf_add(&held->text, key.data, key.len);
-	}
-	size_t at = held->text.len;
-	for (size_t i = 0; i < w->readings_count; i++)
-		wm_buf_add(&held->text, record->readings[i].value.text.data, record->readings[i].value.text.len);
-	/* The buffer has grown: what points into it comes now. */
-	held->key = wm_span(held->text.data, at);
+	held->key = copy_text(&at, key);
+	held->tag = tag;
 	for (size_t i = 0; i < w->readings_count; i++) {
 		held->readings[i] = record->readings[i];
-		held->readings[i].value.text.data = held->text.data + at;
-		at += held->readings[i].value.text.len;
+		held->readings[i].value.text = copy_text(&at, record->readings[i].value.text);
 	}
 	if (held->start_us < w->held_start_us)
 		w->held_start_us = held->start_us;
@@ -808,12 +807,12 @@ wm_sessions_add(struct wm_sessions *w, const struct wm_window_record *record, in
 	*missed = is_late(w, end_us);
 	if (*missed)
 		return WM_WINDOW_LATE;
-	if (can_hold(w, record, end_us)) {
-		hold(w, record, end_us);
+	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
+	if (can_hold(w, record->readings, key, end_us)) {
+		hold(w, record, key, tag, end_us);
 		return WM_WINDOW_USED;
 	}
 	count_held(w);
-	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
 	count(w, entry_for(w, key, tag, wm_hash(key, tag)), record->readings, start_us, end_us);
 	if (w->panes.early_period_us > 0)
 		note_highest(w, record->highest_time_us);
@@ -952,6 +951,24 @@ compare_ready(const void *a, const void *b)
 	return (ready_a->pane_index > ready_b->pane_index) - (ready_a->pane_index < ready_b->pane_index);
 }
 
+/* What few sessions the watermark has reached come nearly in order. */
+static void
+sort_ready(struct wm_sessions *w)
+{
+	if (w->ready_count > SORT_BY_INSERTION_MAX) {
+		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready);
+		return;
+	}
+	for (size_t i = 1; i < w->ready_count; i++) {
+		struct ready ready = w->ready[i];
+		size_t at = i;
+
+		for (; at > 0 && compare_ready(&w->ready[at - 1], &ready) > 0; at--)
+			w->ready[at] = w->ready[at - 1];
+		w->ready[at] = ready;
+	}
+}
+
 static void
 end_draining(struct wm_sessions *w)
 {
@@ -988,8 +1005,7 @@ wm_sessions_advance(struct wm_sessions *w, int64_t watermark_us)
 		expire_all(w, before_us);
 	else if (watermark_us != WM_TIME_END)
 		make_all_ready(w);
-	if (w->ready_count > 1)
-		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready);
+	sort_ready(w);
 	w->batch++;
 	w->is_draining = true;
 }

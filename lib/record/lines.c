@@ -36,7 +36,11 @@ enum clf_column {
 static const char clf_names[] =
 	"host,ident,user,time,method,path,query,protocol,status,bytes,referrer,agent,request,extra";
 
-/* groups names the columns of the groups in order; "-" is one that is no column. */
+/*
+ * groups names the columns of the groups in order; "-" is one that is no
+ * column. One name more is that of what stands behind the match: a message that
+ * the library need not walk through.
+ */
 struct named_pattern {
 	const char *name;
 	const char *columns;
@@ -55,14 +59,14 @@ struct named_pattern {
 static const struct named_pattern named_patterns[] = {
 	/* kubectl logs --timestamps, with --prefix or without. */
 	{ "@kubectl", "time,pod,container,message",
-		{ { "^(\\[pod/([^/]+)/([^]]+)\\] )?([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+))( (.*))?$",
+		{ { "^(\\[pod/([^/]+)/([^]]+)\\] )?([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+))( |$)",
 			"-,pod,container,time,-,-,message" } } },
 	/* RFC 5424; and what syslogd writes into files: RFC 3164, or ISO 8601 in place of its time. */
 	{ "@syslog", "time,host,program,pid,message,priority",
 		{ { "^<([0-9]{1,3})>1 ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) [^ ]+ "
-		    "(-|(\\[([^]\"]|\"([^\"\\]|\\\\.)*\")*\\])+)( (.*))?$",
+		    "(-|(\\[([^]\"]|\"([^\"\\]|\\\\.)*\")*\\])+)( |$)",
 			  "priority,time,host,program,pid,-,-,-,-,-,message" },
-			{ "^(<([0-9]{1,3})>)?" SYSLOG_TIME " ([^ ]+) (([^] :[]+)(\\[([^]]*)\\])?: ?)?(.*)$",
+			{ "^(<([0-9]{1,3})>)?" SYSLOG_TIME " ([^ ]+) (([^] :[]+)(\\[([^]]*)\\])?: ?)?",
 				"-,priority,time,host,-,program,-,pid,message" } } },
 	/* "option httplog", and "option tcplog", behind whatever the syslog daemon puts before them. */
 	{ "@haproxy",
@@ -79,7 +83,8 @@ static const struct named_pattern named_patterns[] = {
 
 struct way {
 	regex_t expression;
-	size_t *columns; /* of each group, or SIZE_MAX */
+	size_t groups_count;
+	size_t *columns; /* of each group, and of what stands behind the match; or SIZE_MAX */
 };
 
 struct wm_lines {
@@ -480,6 +485,19 @@ find_other_dialect(const char *at)
 	return NULL;
 }
 
+/* The index of the next name of a list that there may be; SIZE_MAX where it is no column. */
+static size_t
+next_column(const struct wm_lines *lines, const char **list)
+{
+	struct wm_span name = { *list, strcspn(*list, ",") };
+	size_t column = 0;
+
+	*list += name.len + ((*list)[name.len] == ',');
+	while (column < lines->columns.count && !wm_span_equal(lines->columns.names[column], name))
+		column++;
+	return column < lines->columns.count ? column : SIZE_MAX;
+}
+
 /* groups: as in named_pattern, or NULL: each group is a column. */
 static bool
 add_way(struct wm_lines *lines, const char *pattern, const char *expression, const char *groups, struct wm_err *err)
@@ -493,22 +511,12 @@ add_way(struct wm_lines *lines, const char *pattern, const char *expression, con
 		return refuse_pattern(err, pattern, text);
 	}
 	lines->ways_count++;
-	way->columns = wm_calloc(way->expression.re_nsub, sizeof(*way->columns));
-	for (size_t i = 0; i < way->expression.re_nsub; i++) {
-		size_t len = groups == NULL ? 0 : strcspn(groups, ",");
-
-		way->columns[i] = groups == NULL ? i : 0;
-		if (groups == NULL)
-			continue;
-		while (way->columns[i] < lines->columns.count &&
-			!wm_span_equal(lines->columns.names[way->columns[i]], wm_span(groups, len)))
-			way->columns[i]++;
-		if (way->columns[i] == lines->columns.count)
-			way->columns[i] = SIZE_MAX;
-		groups += len + (groups[len] == ',');
-	}
-	if (way->expression.re_nsub + 1 > lines->matches_count) {
-		lines->matches_count = way->expression.re_nsub + 1;
+	way->groups_count = way->expression.re_nsub;
+	way->columns = wm_calloc(way->groups_count + 1, sizeof(*way->columns));
+	for (size_t i = 0; i <= way->groups_count; i++)
+		way->columns[i] = groups != NULL ? next_column(lines, &groups) : i < way->groups_count ? i : SIZE_MAX;
+	if (way->groups_count + 1 > lines->matches_count) {
+		lines->matches_count = way->groups_count + 1;
 		lines->matches = wm_reallocarray(lines->matches, lines->matches_count, sizeof(*lines->matches));
 	}
 	return true;
@@ -572,6 +580,14 @@ take_pattern(struct wm_lines *lines, const char *pattern, const struct wm_header
 	return true;
 }
 
+static void
+set_part(struct wm_lines *lines, size_t column, struct wm_span line, regoff_t begin, regoff_t end)
+{
+	if (column != SIZE_MAX)
+		lines->fields[column] =
+			(struct wm_value){ wm_span(line.data + begin, (size_t)(end - begin)), WM_KIND_TEXT };
+}
+
 static const char *
 read_pattern(struct wm_lines *lines, struct wm_span line)
 {
@@ -586,25 +602,21 @@ read_pattern(struct wm_lines *lines, struct wm_span line)
 	wm_buf_add_byte(&lines->line, '\0');
 	for (size_t k = 0; k < lines->ways_count; k++) {
 		const struct way *way = &lines->ways[k];
-		size_t groups_count = way->expression.re_nsub;
 
 		lines->matches[0] = (regmatch_t){ .rm_so = 0, .rm_eo = (regoff_t)line.len };
-		int result =
-			regexec(&way->expression, lines->line.data, groups_count + 1, lines->matches, REG_STARTEND);
+		int result = regexec(
+			&way->expression, lines->line.data, way->groups_count + 1, lines->matches, REG_STARTEND);
 		if (result == REG_NOMATCH)
 			continue;
 		if (result != 0)
 			return "the pattern needs too much memory for it";
-		for (size_t i = 0; i < groups_count; i++) {
+		for (size_t i = 0; i < way->groups_count; i++) {
 			const regmatch_t *match = &lines->matches[i + 1];
-			size_t column = way->columns[i];
 
-			if (column != SIZE_MAX && match->rm_so >= 0)
-				lines->fields[column] = (struct wm_value){
-					wm_span(line.data + match->rm_so, (size_t)(match->rm_eo - match->rm_so)),
-					WM_KIND_TEXT,
-				};
+			if (match->rm_so >= 0)
+				set_part(lines, way->columns[i], line, match->rm_so, match->rm_eo);
 		}
+		set_part(lines, way->columns[way->groups_count], line, lines->matches[0].rm_eo, (regoff_t)line.len);
 		return NULL;
 	}
 	return "it does not match the pattern";

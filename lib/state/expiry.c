@@ -1,6 +1,7 @@
 #include "lib/state/expiry.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
@@ -160,7 +161,7 @@ deal_out_front(struct wm_expiry *expiry)
 	size_t count = expiry->front_count;
 
 	expiry->front_count = 0;
-	expiry->front_end = 0;
+	expiry->front_last = 0;
 	for (size_t i = 0; i < count; i++)
 		put_in_bucket(expiry, expiry->front[i]);
 }
@@ -170,7 +171,7 @@ wm_expiry_put(struct wm_expiry *expiry, int64_t due_us, void *item)
 {
 	assert(item != NULL);
 	expiry->count++;
-	if (rank_of(due_us) < expiry->front_end) {
+	if (rank_of(due_us) <= expiry->front_last) {
 		if (expiry->front_count < 2 * FRONT_MAX) {
 			insert_at_front(expiry, (struct wm_expiry_item){ due_us, item });
 			return;
@@ -198,23 +199,27 @@ wm_expiry_due_us(const struct wm_expiry *expiry)
 	return expiry->buckets[level][__builtin_ctzll(expiry->filled[level])].first_us;
 }
 
-/* Empties the earliest bucket: to the front, or into buckets of lower levels if it holds many items of more than one time. */
 static void
-open_bucket(struct wm_expiry *expiry, unsigned level)
+mark_empty(struct wm_expiry *expiry, unsigned level, unsigned digit)
 {
-	unsigned digit = (unsigned)__builtin_ctzll(expiry->filled[level]);
-	struct wm_expiry_bucket *bucket = &expiry->buckets[level][digit];
-	struct wm_expiry_chunk *chunk = bucket->newest;
-	bool is_small = bucket->count <= FRONT_MAX;
-	uint64_t last = (UINT64_C(1) << level * DIGIT_BITS) - 1;
-
-	expiry->base = rank_of(bucket->first_us) > expiry->base ? rank_of(bucket->first_us) : expiry->base;
-	if (is_small)
-		expiry->front_end = (expiry->base | last) + 1;
-	bucket->newest = NULL;
+	expiry->buckets[level][digit].newest = NULL;
 	expiry->filled[level] &= ~(UINT64_C(1) << digit);
 	if (expiry->filled[level] == 0)
 		expiry->levels &= ~(UINT32_C(1) << level);
+}
+
+/* Empties the earliest bucket: to the front if it is small, else into buckets of lower levels. */
+static void
+open_bucket(struct wm_expiry *expiry, unsigned level, unsigned digit)
+{
+	struct wm_expiry_bucket *bucket = &expiry->buckets[level][digit];
+	struct wm_expiry_chunk *chunk = bucket->newest;
+	bool is_small = bucket->count <= FRONT_MAX;
+
+	expiry->base = rank_of(bucket->first_us);
+	if (is_small)
+		expiry->front_last = expiry->base | ((UINT64_C(1) << level * DIGIT_BITS) - 1);
+	mark_empty(expiry, level, digit);
 	while (chunk != NULL) {
 		struct wm_expiry_chunk *older = chunk->older;
 
@@ -231,3 +236,37 @@ open_bucket(struct wm_expiry *expiry, unsigned level)
 		sort_front(expiry);
 }
 
+/* All items of a bucket of the lowest level have the same time, or are overdue. */
+static void *
+take_from_bucket(struct wm_expiry *expiry, unsigned digit)
+{
+	struct wm_expiry_bucket *bucket = &expiry->buckets[0][digit];
+	struct wm_expiry_chunk *chunk = bucket->newest;
+	void *item = chunk->items[--chunk->count].item;
+
+	if (chunk->count == 0) {
+		bucket->newest = chunk->older;
+		give_chunk(expiry, chunk);
+	}
+	if (--bucket->count == 0)
+		mark_empty(expiry, 0, digit);
+	return item;
+}
+
+void *
+wm_expiry_take(struct wm_expiry *expiry, int64_t watermark_us)
+{
+	while (wm_expiry_due_us(expiry) <= watermark_us && expiry->count != 0) {
+		if (expiry->front_count != 0) {
+			expiry->count--;
+			return expiry->front[--expiry->front_count].item;
+		}
+		unsigned level = lowest_level(expiry), digit = (unsigned)__builtin_ctzll(expiry->filled[level]);
+		if (level == 0) {
+			expiry->count--;
+			return take_from_bucket(expiry, digit);
+		}
+		open_bucket(expiry, level, digit);
+	}
+	return NULL;
+}

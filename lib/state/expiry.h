@@ -26,6 +26,7 @@ struct wm_expiry_chunk;
 
 struct wm_expiry_bucket {
 	struct wm_expiry_chunk *newest;
+	size_t count;     /* items */
 	int64_t first_us; /* the earliest time in it */
 };
 
@@ -38,9 +39,10 @@ struct wm_expiry_item {
 struct wm_expiry {
 	struct wm_expiry_item *front; /* what comes first, sorted, the earliest last */
 	size_t front_count, front_capacity;
-	uint64_t front_end; /* all times up to this one, and no others, are in front; like base a time as a number from 0 */
-
-	uint64_t base;                     /* what the levels differ from; no later than what is in them */
+	/* Times as numbers from 0: what is not above front_last is in front, all else in buckets; what is in those differs from base
+	   at its level, and is not below it. */
+	uint64_t front_last;
+	uint64_t base;
 	uint32_t levels;                   /* bits: those with an item */
 	uint64_t filled[WM_EXPIRY_LEVELS]; /* bits: buckets with an item */
 	struct wm_expiry_bucket buckets[WM_EXPIRY_LEVELS][WM_EXPIRY_DIGITS];

@@ -12,7 +12,7 @@
 #define WIDTH_BITS_MIN 6
 #define WIDTH_BITS_MAX 47
 
-/* Chunks double from so few bytes that a shelf with one item costs little, to what one allocation is worth. */
+/* A chunk is a quarter of what its shelf has already: from so few bytes that one item costs little, to what one allocation is worth. */
 #define CHUNK_BYTES_MIN ((size_t)256)
 #define CHUNK_BYTES_MAX ((size_t)1 << 16)
 
@@ -99,8 +99,10 @@ find_shelf(struct wm_shelves *shelves, int64_t start_us, unsigned bits)
 static __attribute__((noinline)) struct wm_shelf_chunk *
 add_chunk(struct wm_shelves *shelves, struct wm_shelf *shelf, size_t item_size)
 {
-	size_t size = shelf->last == NULL ? CHUNK_BYTES_MIN : shelf->last->size * 2;
+	size_t size = shelf->bytes / 4;
 
+	if (size < CHUNK_BYTES_MIN)
+		size = CHUNK_BYTES_MIN;
 	if (size > CHUNK_BYTES_MAX)
 		size = CHUNK_BYTES_MAX;
 	if (size < sizeof(struct wm_shelf_chunk) + item_size)

@@ -233,8 +233,8 @@ test_secret(void)
 static enum wm_dedup_verdict
 judge(struct wm_dedup *dedup, const char *key, int64_t time_us, int64_t watermark_us)
 {
-	struct wm_value value = { wm_span_of(key), WM_KIND_TEXT };
-	struct wm_dedup_record record = { time_us, watermark_us, &value };
+	const struct wm_value keys[COLUMNS_MAX] = { { wm_span_of(key), WM_KIND_TEXT } };
+	struct wm_dedup_record record = { time_us, watermark_us, keys };
 
 	return wm_dedup_judge(dedup, &record);
 }

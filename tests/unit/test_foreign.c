@@ -49,6 +49,8 @@ test_bytes(void)
 	check_auto("BZh9,b\n", "", "a name that begins as bzip2 does");
 	check(wm_span("PAR1\0\0\x15\x04\n", 9), WM_FORMAT_AUTO, true,
 		"is no text, as its first line holds a NUL byte: convert it to CSV or NDJSON", "a binary file");
+	check(wm_span("\0\0\0\0\n", 5), WM_FORMAT_AUTO, true,
+		"is no text, as its first line holds a NUL byte: convert it to CSV or NDJSON", "or nothing but NUL");
 	check(wm_span("PAR1\0\0\x15\x04\n", 9), WM_FORMAT_CSV, false, "", "which a record may be");
 }
 

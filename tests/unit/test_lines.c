@@ -268,6 +268,8 @@ test_logfmt(void)
 		"\xC3\xA9\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xEF\xBF\xBD"
 		"A\\q\\u12\\",
 		"characters by number, and what is no escape");
+	check_logfmt(
+		"m", "m=\"\\ud83d\\ue000\"", "\xEF\xBF\xBD\xEE\x80\x80", "half of a pair before another character");
 	check_logfmt("m", "m=a\\nb", "a\\nb", "outside quotes a backslash is one");
 	check_logfmt("a", "  started on port 80", "!no key=value in it", "a line of words");
 	check_logfmt("a", "=1 a=2", "!a value without a key", "no key");
@@ -356,6 +358,7 @@ test_patterns(void)
 	check_pattern("(.)$", "", "a\xff", "\xff", "a byte is a letter");
 	check_pattern("([[:digit:]]{2})([]x]*)([^]]+)([[.?.]]+)([*?]+)", "", "12]]ab?*?", "12|]]|ab|?|*?",
 		"brackets hold what outside would be refused");
+	check_pattern("([]*?]+)", "", "a]?*]", "]?*]", "also behind a bracket that is one of them");
 	check_pattern("\\@(.*)", "", "@a", "a", "a pattern that begins with @");
 	check_pattern("(\\d+)", "", "", "pattern '(\\d+)': \\d is not known: write [0-9] (in brackets 0-9)", "\\d");
 	check_pattern("([\\d.]+)", "", "", "pattern '([\\d.]+)': \\d is not known: write [0-9] (in brackets 0-9)",
