@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-window wm-lag
 
-CMD := advice cli explain expose inputs metrics outputs plot progress report stream terminal windows
+CMD := advice cli explain expose inputs metrics outputs plot progress report sources stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \

@@ -101,7 +101,13 @@ advice_delay_us(const struct wm_lag_series *behind, struct advice_share share)
 {
 	uint64_t allowed = (uint64_t)((wm_int128)behind->count * share.part / share.whole);
 
-	return allowed >= behind->count ? 0 : whole_ms_up(wm_lag_at(behind, behind->count - allowed));
+	if (allowed >= behind->count)
+		return 0;
+	int64_t delay_us = wm_lag_at(behind, behind->count - allowed);
+	/* A sketch's answer may be too small by 1/256 of the value: no advice may be. */
+	if (wm_lag_is_approximate(behind) && delay_us != 0)
+		delay_us += delay_us / 255 + 1;
+	return whole_ms_up(delay_us < behind->max_us ? delay_us : behind->max_us);
 }
 
 static int64_t

@@ -68,8 +68,19 @@ static const struct cli_option time_options[] = {
 		CLI_ALL },
 	{ 0, "repeated-hour", "earlier|later", "which one a time means in the hour that a clock change repeats",
 		CLI_CHOICE, AT(repeated_hour), CLI_ALL },
-	{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d)", CLI_DURATION, AT(delay),
-		CLI_SCREEN },
+	{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d); D,web2=E: by source", CLI_DELAY,
+		AT(delay), CLI_SCREEN },
+	{ 0, "source", "COLUMN", "a watermark for each value of this column (host, partition)", CLI_COLUMN,
+		AT(source_column), CLI_ALL },
+	{ 0, "sources", "NAMES", "sources known beforehand: each holds the watermark until it has spoken", CLI_TEXT,
+		AT(sources), CLI_ALL },
+	{ 0, "policy", "min|max", "how the watermarks of sources combine (default min)", CLI_CHOICE, AT(policy),
+		CLI_ALL },
+	{ 0, "idle", "D", "a source is idle when event time has gone on by D without it", CLI_DURATION, AT(idle),
+		CLI_ALL },
+	{ 0, "idle-wall", "D", "the same by the clock, for live input", CLI_DURATION, AT(idle_wall), CLI_ALL },
+	{ 0, "idle-close", "D", "when nothing has come for D, the watermark goes on with the clock", CLI_DURATION,
+		AT(idle_close), CLI_ALL },
 	{ 0, "max-jump", "D", "a row more than D ahead of all others does not move the watermark by itself",
 		CLI_DURATION, AT(max_jump), CLI_ALL },
 	{ 0, "max-ahead", "D", "rows more than D ahead of their arrival (--ingest) are rejected", CLI_DURATION,
@@ -520,6 +531,59 @@ parse_duration(const char *text, bool may_be_negative, struct cli_duration *dura
 	return true;
 }
 
+bool
+cli_next_source_delay(struct wm_span *rest, struct wm_span *name, int64_t *delay_us)
+{
+	struct wm_span part, length;
+	struct wm_err err;
+
+	return wm_list_next(rest, ',', &part) && wm_list_next(&part, '=', name) && wm_list_next(&part, '=', &length) &&
+		wm_duration_parse_fixed(length, delay_us, &err);
+}
+
+/* "web2=10s": one part of a delay behind the first. */
+static bool
+check_source_delay(struct wm_span part, struct wm_err *err)
+{
+	struct wm_span name, length;
+	int64_t us;
+
+	if (!wm_list_next(&part, '=', &name) || name.len == 0 || !wm_list_next(&part, '=', &length))
+		return wm_err_set(err, WM_ERR_USAGE,
+			"'%.*s' is no delay of a source: write the delay of all others first, then NAME=D for each, as "
+			"in 5s,web2=10s",
+			(int)name.len, name.data);
+	if (!wm_duration_parse_fixed(length, &us, err))
+		return false;
+	if (us < 0)
+		return wm_err_set(
+			err, WM_ERR_USAGE, "'%.*s' is negative: write 0s or more", (int)length.len, length.data);
+	return true;
+}
+
+/* The first part is cut off where it stands: argv may be written to. */
+static bool
+parse_delay(char *text, struct cli_delay *delay, struct wm_err *err)
+{
+	struct wm_span rest = wm_span_of(text), part;
+	struct cli_duration first;
+	const char *others = NULL;
+
+	if (!wm_list_next(&rest, ',', &part))
+		return false;
+	if (rest.data != NULL) {
+		others = rest.data;
+		text[part.len] = '\0';
+	}
+	while (wm_list_next(&rest, ',', &part))
+		if (!check_source_delay(part, err))
+			return false;
+	if (!parse_duration(text, false, &first, err))
+		return false;
+	*delay = (struct cli_delay){ first.us, text, others };
+	return true;
+}
+
 static bool
 parse_size(const char *text, size_t *size, struct wm_err *err)
 {
@@ -573,7 +637,7 @@ check_path(const char *text, struct wm_err *err)
 
 /* Stores text in the option's member; name is the option as it was typed. */
 static void
-take(const struct cli_option *option, const char *name, const char *text, void *options)
+take(const struct cli_option *option, const char *name, char *text, void *options)
 {
 	void *member = (char *)options + option->offset;
 	struct wm_err err;
@@ -588,6 +652,9 @@ take(const struct cli_option *option, const char *name, const char *text, void *
 		break;
 	case CLI_OFFSET:
 		is_good = parse_duration(text, true, member, &err);
+		break;
+	case CLI_DELAY:
+		is_good = parse_delay(text, member, &err);
 		break;
 	case CLI_SIZE:
 		is_good = parse_size(text, member, &err);
@@ -1026,6 +1093,63 @@ check_guards(struct cli_common *common)
 	common->is_ingest_now = common->ingest != NULL && strcmp(common->ingest, "now") == 0;
 }
 
+/* Names of sources known beforehand: none empty, none twice. */
+static void
+check_source_names(const char *text)
+{
+	struct wm_span rest = wm_span_of(text), name;
+
+	while (wm_list_next(&rest, ',', &name)) {
+		struct wm_span others = rest, other;
+
+		if (name.len == 0)
+			cli_misuse("--sources: '%s': a name is empty", shown(text).text);
+		while (wm_list_next(&others, ',', &other))
+			if (wm_span_equal(name, other))
+				cli_misuse("--sources: '%s': %.*s stands twice", shown(text).text, (int)name.len,
+					name.data);
+	}
+}
+
+static void
+check_sources(struct cli_common *common)
+{
+	bool has_sources = common->source_column != NULL || common->merge;
+	const struct {
+		const char *option;
+		bool is_given;
+	} of_sources[] = {
+		{ "--sources", common->sources != NULL },
+		{ "--policy max", common->policy != 0 },
+		{ "--idle", common->idle.text != NULL },
+		{ "-w: a delay by source", common->delay.others != NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(of_sources) / sizeof(of_sources[0]); i++)
+		if (of_sources[i].is_given && !has_sources)
+			cli_misuse(
+				"%s: there is one source: name the column that tells sources apart with --source, or "
+				"--merge FILEs",
+				of_sources[i].option);
+	if (common->source_column != NULL && common->merge)
+		cli_misuse("--source and --merge: with --merge each FILE is a source: give one of them");
+	if (common->sources != NULL && common->merge)
+		cli_misuse("--sources and --merge: the FILEs are the sources");
+	if (has_sources && common->source_column != NULL && common->delay.text == NULL)
+		cli_misuse("--source: without a delay there is no watermark: give one with -w");
+	if (common->merge && (common->idle.text != NULL || common->idle_wall.text != NULL))
+		cli_misuse("--merge: the FILE furthest behind is read next, so none becomes idle: leave out --idle and "
+			   "--idle-wall");
+	if (common->sources != NULL)
+		check_source_names(common->sources);
+	if (common->idle_close.text != NULL && common->delay.text == NULL)
+		cli_misuse("--idle-close: there is no watermark that could go on: give a delay with -w");
+	if ((common->idle.text != NULL && common->idle.us == 0) ||
+		(common->idle_wall.text != NULL && common->idle_wall.us == 0) ||
+		(common->idle_close.text != NULL && common->idle_close.us == 0))
+		cli_misuse("--idle, --idle-wall, --idle-close: must be longer than zero");
+}
+
 static void
 check_zone_and_reference(struct cli_common *common)
 {
@@ -1076,6 +1200,7 @@ check_common(struct cli_common *common)
 	check_delimiter(common);
 	check_trigger(common);
 	check_guards(common);
+	check_sources(common);
 	check_zone_and_reference(common);
 	check_reports(common);
 	check_ofmt(common);

@@ -42,6 +42,7 @@ enum cli_type {
 	CLI_TIME,      /* const char *, checked to be a column, or two with '+' between them */
 	CLI_DURATION,  /* struct cli_duration; months and years are misuse; negative ones too */
 	CLI_OFFSET,    /* struct cli_duration; may be negative */
+	CLI_DELAY,     /* struct cli_delay: "5s", or "5s,web2=10s" */
 	CLI_SPAN_LIST, /* const char *: durations and more, parsed by the tool itself */
 	CLI_SIZE,      /* size_t; 0 where not given; "64K", "512M", "2G", powers of 1024; 0 is misuse */
 	CLI_CHOICE, /* int: index into the choices, which stand in the table's arg ("append|update|complete"); must be set to the default before */
@@ -51,6 +52,16 @@ struct cli_duration {
 	int64_t us;
 	const char *text; /* as given; NULL: not given */
 };
+
+/* A delay threshold, and those of sources that have one of their own. */
+struct cli_delay {
+	int64_t us;
+	const char *text;   /* the first part as given; NULL: not given */
+	const char *others; /* "web2=10s,web3=1m", checked; NULL: none */
+};
+
+/* The next of these; false when none is left. *rest begins as wm_span_of(others). The name keeps its escapes. */
+bool cli_next_source_delay(struct wm_span *rest, struct wm_span *name, int64_t *delay_us);
 
 /* Where --help shows an option: on its one screen, or with --help=all alone. */
 enum cli_level { CLI_SCREEN, CLI_ALL };
@@ -129,7 +140,13 @@ struct cli_common {
 	const char *tz;
 	const char *time_reference; /* as typed */
 	int repeated_hour;          /* enum wm_repeated_hour */
-	struct cli_duration delay;
+	struct cli_delay delay;
+	const char *source_column;
+	const char *sources; /* a comma list of names, none empty and none twice */
+	int policy;          /* enum wm_policy */
+	struct cli_duration idle;
+	struct cli_duration idle_wall;
+	struct cli_duration idle_close;
 	struct cli_duration max_jump; /* never 0 where given */
 	struct cli_duration max_ahead;
 	const char *ingest;  /* a column, or "now"; needed by and for max_ahead */

@@ -14,13 +14,12 @@
 #include "cmd/metrics.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
+#include "cmd/sources.h"
 #include "cmd/terminal.h"
 #include "lib/base/hash.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
-#include "lib/event/combine.h"
-#include "lib/event/guard.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
@@ -51,7 +50,9 @@ enum phase {
 struct stream {
 	const struct cli_common *common;
 	struct inputs *inputs;
-	size_t source; /* that is read: the one furthest behind */
+	size_t input;  /* that is read: the one furthest behind */
+	size_t source; /* whose watermark the current record moves */
+	size_t source_field;
 	struct wm_instant_parser *time_parser;
 	size_t time_fields[TIME_COLUMNS_MAX];
 	size_t time_fields_count;
@@ -64,13 +65,15 @@ struct stream {
 	struct wm_reading *readings;
 	size_t wanted_count;
 
-	struct wm_combine combine;
-	struct wm_guard *guards; /* one a source; NULL without --max-jump */
+	struct sources sources;
+	int64_t highest_us; /* highest event time of all; WM_TIME_NONE before the first */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
 	bool is_notice_due;   /* it was not said yet that nothing is written without a watermark */
 	int64_t started_us;   /* monotonic clock */
 	int64_t waited_us;    /* for input, so far */
+	int64_t spoke_at_us;  /* when the last record came; only where sources can be idle */
+	int64_t due_us;       /* the operator's */
 	struct wm_trigger trigger;
 	bool is_each;
 	bool is_batch_full; /* the record that was delivered is its batch's last */
@@ -215,29 +218,6 @@ trigger_kind(enum cli_trigger_word word)
 	return WM_TRIGGER_EACH;
 }
 
-/* A watermark for each source. Without a delay they only say which one is furthest behind. */
-static void
-open_watermarks(struct stream *s)
-{
-	const struct cli_common *common = s->common;
-	size_t sources_count = inputs_sources_count(s->inputs);
-	struct wm_watermark own;
-
-	s->has_watermark = common->delay.text != NULL;
-	if (common->is_spark && s->has_watermark)
-		wm_watermark_init_spark(&own, common->delay.us);
-	else
-		wm_watermark_init(&own, common->delay.us);
-	wm_combine_init(&s->combine, WM_POLICY_MIN, 0);
-	for (size_t i = 0; i < sources_count; i++)
-		wm_combine_add(&s->combine, &own, 0);
-	if (common->max_jump.text == NULL)
-		return;
-	s->guards = wm_calloc(sources_count, sizeof(s->guards[0]));
-	for (size_t i = 0; i < sources_count; i++)
-		wm_guard_init(&s->guards[i], common->max_jump.us);
-}
-
 struct stream *
 stream_open(const struct cli_common *common, const struct stream_facts *facts)
 {
@@ -251,10 +231,14 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
 	open_times(s);
-	open_watermarks(s);
-	s->watermark_us = s->has_watermark ? s->combine.watermark_us : WM_TIME_NONE;
-	s->is_notice_due = facts->needs_watermark && !s->has_watermark;
 	s->started_us = clock_us(CLOCK_MONOTONIC);
+	s->has_watermark = common->delay.text != NULL;
+	s->highest_us = WM_TIME_NONE;
+	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->started_us);
+	if (common->source_column != NULL)
+		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
+	s->watermark_us = s->has_watermark ? s->sources.combine.watermark_us : WM_TIME_NONE;
+	s->is_notice_due = facts->needs_watermark && !s->has_watermark;
 	wm_trigger_init(
 		&s->trigger, trigger_kind(common->trigger_word), common->trigger_rows, common->trigger_period_us);
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
@@ -396,7 +380,7 @@ fail(struct stream *s, const struct wm_err *err)
 static void
 count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *time_us)
 {
-	const char *input = inputs_name(s->inputs, s->source);
+	const char *input = inputs_name(s->inputs, s->input);
 	bool is_first = report_reject(&s->report, reject->reason);
 
 	outputs_put_reject(s->outputs, input, reject, time_us);
@@ -435,7 +419,7 @@ reject_field(struct stream *s, const char *reason, const char *column, const int
 
 /* Waiting */
 
-enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_TICK, WAIT_SIGNAL };
+enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_SILENCE, WAIT_TICK, WAIT_SIGNAL };
 
 static void
 notice_no_watermark(struct stream *s)
@@ -445,11 +429,53 @@ notice_no_watermark(struct stream *s)
 		 "order)");
 }
 
+/* When silence moves the watermark: a source has become idle, or windows are due as the watermark goes on with the clock. */
+static int64_t
+silence_due_us(const struct stream *s)
+{
+	int64_t until_us = INT64_MAX;
+
+	if (s->common->idle_wall.text != NULL)
+		until_us = wm_combine_idle_wall_due_us(&s->sources.combine, s->common->idle_wall.us);
+	if (s->common->idle_close.text != NULL && s->watermark_us != WM_TIME_NONE && s->due_us != WM_TIME_END) {
+		int64_t needed_us = wm_time_sub(s->due_us, s->watermark_us);
+		int64_t silent_us = needed_us > s->common->idle_close.us ? needed_us : s->common->idle_close.us;
+		int64_t close_us = wm_time_add(s->spoke_at_us, silent_us);
+
+		if (close_us < until_us)
+			until_us = close_us;
+	}
+	return until_us;
+}
+
+/* It has been silent for long enough; true if the operator is due by that. */
+static bool
+pass_silence(struct stream *s)
+{
+	int64_t now_us = clock_us(CLOCK_MONOTONIC), silent_us = now_us - s->spoke_at_us;
+	struct wm_combine *combine = &s->sources.combine;
+
+	if (s->common->idle_wall.text != NULL)
+		wm_combine_idle_wall(combine, s->common->idle_wall.us, now_us);
+	if (s->common->idle_close.text != NULL && silent_us >= s->common->idle_close.us &&
+		s->watermark_us != WM_TIME_NONE) {
+		wm_combine_raise(combine, wm_time_add(s->watermark_us, silent_us));
+		s->spoke_at_us = now_us - s->common->idle_close.us;
+	}
+	if (!s->is_each)
+		return false;
+	s->watermark_us = combine->watermark_us;
+	return s->due_us <= s->watermark_us;
+}
+
 /* How long to wait at most; -1: for ever. */
 static int64_t
 wait_limit_us(const struct stream *s)
 {
 	int64_t until_us = wm_trigger_due_us(&s->trigger), now_us;
+
+	if (s->sources.can_be_idle && silence_due_us(s) < until_us)
+		until_us = silence_due_us(s);
 
 	if (s->is_started && metrics_due_us(&s->metrics) < until_us)
 		until_us = metrics_due_us(&s->metrics);
@@ -472,7 +498,7 @@ is_signalled(void)
 static enum wait_end
 wait_for_input(struct stream *s)
 {
-	struct pollfd input = { .fd = inputs_fd(s->inputs, s->source), .events = POLLIN };
+	struct pollfd input = { .fd = inputs_fd(s->inputs, s->input), .events = POLLIN };
 	enum wait_end end = WAIT_INPUT;
 	sigset_t caught, before;
 
@@ -496,6 +522,10 @@ wait_for_input(struct stream *s)
 			end = WAIT_BATCH_DUE;
 			break;
 		}
+		if (ready == 0 && s->sources.can_be_idle && clock_us(CLOCK_MONOTONIC) >= silence_due_us(s)) {
+			end = WAIT_SILENCE;
+			break;
+		}
 		if (ready == 0 && s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics)) {
 			end = WAIT_TICK;
 			break;
@@ -511,12 +541,14 @@ wait_for_input(struct stream *s)
 static enum wait_end
 before_read(struct stream *s)
 {
-	struct pollfd input = { .fd = inputs_fd(s->inputs, s->source), .events = POLLIN };
+	struct pollfd input = { .fd = inputs_fd(s->inputs, s->input), .events = POLLIN };
 
 	if (is_signalled())
 		return WAIT_SIGNAL;
 	if (s->trigger.kind == WM_TRIGGER_WALL && clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger))
 		return WAIT_BATCH_DUE;
+	if (s->sources.can_be_idle && clock_us(CLOCK_MONOTONIC) >= silence_due_us(s))
+		return WAIT_SILENCE;
 	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->started_us >= NOTICE_AFTER_US)
 		notice_no_watermark(s);
 	if (poll(&input, 1, 0) == 1)
@@ -666,7 +698,7 @@ static bool
 end_batch(struct stream *s)
 {
 	if (s->has_watermark)
-		s->watermark_us = s->combine.watermark_us;
+		s->watermark_us = s->sources.combine.watermark_us;
 	wm_trigger_end(&s->trigger);
 	s->is_batch_full = false;
 	s->is_batch_ending = true;
@@ -752,7 +784,7 @@ note_jump(struct stream *s, int64_t jump_us)
 	report->jump_us = jump_us;
 	report->jump_time_us = s->event_time_us;
 	report->jump_line = s->rec.line;
-	report->jump_input = inputs_name(s->inputs, s->source);
+	report->jump_input = inputs_name(s->inputs, s->input);
 	report->jump_rows_before = report->rows_in - 1;
 	report->jump_late_before = report->rows_late;
 }
@@ -760,7 +792,7 @@ note_jump(struct stream *s, int64_t jump_us)
 static struct report_place
 place_of_record(const struct stream *s)
 {
-	return (struct report_place){ inputs_name(s->inputs, s->source), s->rec.line, s->event_time_us };
+	return (struct report_place){ inputs_name(s->inputs, s->input), s->rec.line, s->event_time_us };
 }
 
 /* A FILE that begins behind what was read before: told at once, as its records are late now. */
@@ -775,7 +807,7 @@ begin_file(struct stream *s)
 	wm_duration_print(wm_duration_round_up(wm_time_sub(s->watermark_us, s->event_time_us)), &s->text);
 	cli_warn("%s:%" PRIu64 ": begins %.*s behind the watermark that the FILE before it left: --order time reads "
 		 "FILEs by their first event time, --merge side by side",
-		inputs_name(s->inputs, s->source), s->rec.line, (int)s->text.len, s->text.data);
+		inputs_name(s->inputs, s->input), s->rec.line, (int)s->text.len, s->text.data);
 }
 
 /* What only some runs ask of a record: the first of a FILE, a guard, hours that come twice. Returns the highest event time. */
@@ -789,14 +821,14 @@ observe_more(struct stream *s, int64_t before_us)
 		begin_file(s);
 	if (wm_instant_parser_local_kind(s->time_parser) == WM_LOCAL_REPEATED)
 		s->report.rows_repeated_hour++;
-	if (s->guards != NULL)
-		highest_us = wm_guard_take(&s->guards[s->source], before_us, s->event_time_us, &is_unconfirmed);
+	if (s->sources.guards != NULL)
+		highest_us = wm_guard_take(&s->sources.guards[s->source], before_us, s->event_time_us, &is_unconfirmed);
 	if (is_unconfirmed) {
 		struct report_place place = place_of_record(s);
 
 		report_unconfirmed(&s->report, before_us != WM_TIME_NONE, &place);
 	}
-	s->is_observed_plainly = s->guards == NULL && s->common->zone == NULL;
+	s->is_observed_plainly = s->sources.guards == NULL && s->common->zone == NULL;
 	return highest_us;
 }
 
@@ -804,19 +836,40 @@ observe_more(struct stream *s, int64_t before_us)
 static inline void
 observe(struct stream *s)
 {
-	struct wm_watermark *own = &s->combine.sources[s->source].own;
+	struct wm_watermark *own = &s->sources.combine.sources[s->source].own;
 	int64_t before_us = own->highest_time_us, highest_us = s->event_time_us;
 
 	report_times_add(&s->report.batch_times, s->event_time_us);
 	if (!s->is_observed_plainly)
 		highest_us = observe_more(s, before_us);
-	if (highest_us > before_us) {
-		if (before_us != WM_TIME_NONE && highest_us - before_us > s->report.jump_us)
-			note_jump(s, highest_us - before_us);
+	if (highest_us > before_us)
 		own->highest_time_us = highest_us;
-	} else if (before_us - s->event_time_us > s->report.disorder_max_us) {
-		s->report.disorder_max_us = before_us - s->event_time_us;
+	if (highest_us > s->highest_us) {
+		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->report.jump_us)
+			note_jump(s, highest_us - s->highest_us);
+		s->highest_us = highest_us;
+	} else if (s->highest_us - s->event_time_us > s->report.disorder_max_us) {
+		s->report.disorder_max_us = s->highest_us - s->event_time_us;
 	}
+}
+
+/* Which source the record is of; true if the watermark moved, as another one has become idle. */
+static inline bool
+find_source(struct stream *s)
+{
+	struct wm_err err;
+
+	if (s->common->source_column == NULL) {
+		s->source = s->input;
+		if (!s->sources.can_be_idle)
+			return false;
+	}
+	int64_t now_us = s->sources.can_be_idle ? clock_us(CLOCK_MONOTONIC) : 0;
+	if (s->common->source_column != NULL &&
+		!sources_find(&s->sources, &s->rec.fields[s->source_field], now_us, &s->source, &err))
+		fail(s, &err);
+	s->spoke_at_us = now_us;
+	return s->sources.can_be_idle && wm_combine_speak(&s->sources.combine, s->source, s->event_time_us, now_us);
 }
 
 /* The record joins its batch, is checked and observed; true if the operator has something to do before it is judged. */
@@ -829,19 +882,19 @@ take_in(struct stream *s, int64_t due_us)
 		join_batch(s, batch_value(s));
 	if (!admit(s))
 		return wm_trigger_is_full(&s->trigger) && end_batch(s);
+	bool has_moved = find_source(s);
 	observe(s);
 	s->phase = PHASE_DELIVER;
-	bool has_moved = wm_combine_advance(&s->combine, s->source);
+	has_moved = wm_combine_advance(&s->sources.combine, s->source) || has_moved;
 	if (!s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
 		if (s->trigger.kind == WM_TRIGGER_EVENT)
-			s->is_batch_full =
-				wm_trigger_enters(&s->trigger, s->combine.sources[s->source].own.highest_time_us);
+			s->is_batch_full = wm_trigger_enters(&s->trigger, s->highest_us);
 		return false;
 	}
 	if (!has_moved || !s->has_watermark)
 		return false;
-	s->watermark_us = s->combine.watermark_us;
+	s->watermark_us = s->sources.combine.watermark_us;
 	return due_us <= s->watermark_us;
 }
 
@@ -878,10 +931,10 @@ end_file(struct stream *s, int64_t due_us)
 	start_outputs(s, false);
 	s->is_file_begun = s->is_observed_plainly = false;
 	if (s->common->merge && !is_kept) {
-		bool has_moved = wm_combine_end(&s->combine, s->source);
+		bool has_moved = wm_combine_end(&s->sources.combine, s->input);
 
 		if (has_moved && s->is_each && s->has_watermark) {
-			s->watermark_us = s->combine.watermark_us;
+			s->watermark_us = s->sources.combine.watermark_us;
 			return due_us <= s->watermark_us;
 		}
 	}
@@ -911,6 +964,8 @@ pause_for_input(struct stream *s)
 	switch (before_read(s)) {
 	case WAIT_BATCH_DUE:
 		return end_batch(s);
+	case WAIT_SILENCE:
+		return pass_silence(s);
 	case WAIT_SIGNAL:
 		if (wants_reopen != 0 && s->is_started)
 			outputs_reopen(s->outputs, inputs_layout(s->inputs));
@@ -923,7 +978,7 @@ pause_for_input(struct stream *s)
 	case WAIT_INPUT:
 		if (s->progress.is_wanted)
 			show_bar(s);
-		if (!inputs_fill(s->inputs, s->source, &err))
+		if (!inputs_fill(s->inputs, s->input, &err))
 			fail(s, &err);
 		break;
 	}
@@ -939,9 +994,9 @@ read_on(struct stream *s, int64_t due_us)
 	struct wm_err err;
 
 	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
-	if (s->common->merge && !wm_combine_lowest(&s->combine, &s->source))
+	if (s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input))
 		return begin_end(s);
-	switch (inputs_next(s->inputs, s->source, &s->rec, &reject, &err)) {
+	switch (inputs_next(s->inputs, s->input, &s->rec, &reject, &err)) {
 	case INPUTS_RECORD:
 		if (!s->is_settled)
 			start_outputs(s, false);
@@ -966,6 +1021,7 @@ read_on(struct stream *s, int64_t due_us)
 enum stream_item
 stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 {
+	s->due_us = due_us;
 	if (s->is_batch_ending)
 		finish_batch(s);
 	if (s->is_ticking)
@@ -985,7 +1041,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			s->phase = PHASE_READ;
 			row->watermark_us = s->watermark_us;
 			row->event_time_us = s->event_time_us;
-			row->highest_time_us = s->combine.sources[s->source].own.highest_time_us;
+			row->highest_time_us = s->highest_us;
 			row->readings = s->readings;
 			return STREAM_RECORD;
 		case PHASE_FLUSH:
@@ -1003,7 +1059,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 void
 stream_used(struct stream *s, int64_t windows_missed)
 {
-	int64_t disorder_us = s->combine.sources[s->source].own.highest_time_us - s->event_time_us;
+	int64_t disorder_us = s->highest_us - s->event_time_us;
 
 	s->report.rows_used++;
 	if (disorder_us > s->report.disorder_used_max_us)
@@ -1020,7 +1076,7 @@ stream_late(struct stream *s, int64_t windows_missed)
 {
 	report_late(&s->report);
 	s->report.windows_missed += (uint64_t)windows_missed;
-	outputs_put_late(s->outputs, inputs_reader(s->inputs, s->source), &s->rec, s->watermark_us - s->event_time_us,
+	outputs_put_late(s->outputs, inputs_reader(s->inputs, s->input), &s->rec, s->watermark_us - s->event_time_us,
 		s->watermark_us);
 }
 
@@ -1086,8 +1142,8 @@ warn_held(const struct stream *s, uint64_t open_count)
 static bool
 has_confirmed(const struct stream *s)
 {
-	for (size_t i = 0; i < s->combine.sources_count; i++)
-		if (s->combine.sources[i].own.highest_time_us != WM_TIME_NONE)
+	for (size_t i = 0; i < s->sources.combine.sources_count; i++)
+		if (s->sources.combine.sources[i].own.highest_time_us != WM_TIME_NONE)
 			return true;
 	return false;
 }
@@ -1122,9 +1178,8 @@ free_stream(struct stream *s)
 		free(s->wanted[i].name);
 	free(s->wanted);
 	free(s->readings);
-	free(s->guards);
 	inputs_close(s->inputs);
-	wm_combine_release(&s->combine);
+	sources_release(&s->sources);
 	wm_instant_parser_free(s->time_parser);
 	wm_instant_parser_free(s->ingest_parser);
 	wm_trigger_release(&s->trigger);

@@ -628,6 +628,12 @@ struct screen {
 	bool has_colour;
 };
 
+static size_t
+width_of(const struct screen *screen)
+{
+	return screen->width == 0 ? 80 : screen->width;
+}
+
 static struct screen
 screen_of(const struct plan *plan)
 {
@@ -735,6 +741,24 @@ show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_
 	wm_buf_add_text(out, ":\n");
 }
 
+/* A sentence in lines of a width. */
+static void
+show_wrapped(struct wm_span text, size_t width, struct wm_buf *out)
+{
+	struct wm_span word;
+	size_t used = 0;
+
+	while (wm_list_next(&text, ' ', &word)) {
+		if (used != 0 && used + 1 + word.len > width) {
+			wm_buf_add_byte(out, '\n');
+			used = 0;
+		}
+		wm_buf_addf(out, "%s%.*s", used == 0 ? "" : " ", (int)word.len, word.data);
+		used += (used != 0) + word.len;
+	}
+	wm_buf_add_byte(out, '\n');
+}
+
 static void
 show_advice(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
 {
@@ -770,29 +794,16 @@ show_advice(const struct plan *plan, const struct wm_lag_group *group, const str
 	release_rows(&rows);
 
 	char exact[WM_INSTANT_TEXT_MAX];
+	struct wm_buf text;
 	size_t exact_len = wm_instant_print(exact_us, WM_UNIT_S, NULL, exact);
-	wm_buf_add_text(out, "\nUse -w ");
-	advice_print_delay(advice_rounded_up(exact_us), out);
-	wm_buf_addf(out, " to have no more than %s of the rows behind (exactly: -w %.*ss).\n", plan->advice.target_text,
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&text, "Use -w ");
+	advice_print_delay(advice_rounded_up(exact_us), &text);
+	wm_buf_addf(&text, " to have no more than %s of the rows behind (exactly: -w %.*ss).", plan->advice.target_text,
 		(int)exact_len, exact);
-}
-
-/* A sentence in lines of a width. */
-static void
-show_wrapped(struct wm_span text, size_t width, struct wm_buf *out)
-{
-	struct wm_span word;
-	size_t used = 0;
-
-	while (wm_list_next(&text, ' ', &word)) {
-		if (used != 0 && used + 1 + word.len > width) {
-			wm_buf_add_byte(out, '\n');
-			used = 0;
-		}
-		wm_buf_addf(out, "%s%.*s", used == 0 ? "" : " ", (int)word.len, word.data);
-		used += (used != 0) + word.len;
-	}
 	wm_buf_add_byte(out, '\n');
+	show_wrapped(wm_buf_span(&text), width_of(screen), out);
+	wm_buf_release(&text);
 }
 
 static void
@@ -817,8 +828,7 @@ show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *g
 static void
 show_details(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
 {
-	const struct plot_screen plot = { screen->width == 0 ? 80 : screen->width, screen->is_utf8,
-		screen->has_colour };
+	const struct plot_screen plot = { width_of(screen), screen->is_utf8, screen->has_colour };
 	enum wm_lag_kind plotted = plan->advice.has_arrival ? WM_LAG_LAG : WM_LAG_DISORDER;
 	unsigned notes = advice_notes(&plan->advice, group);
 

@@ -29,6 +29,9 @@
 #define WM_AGGREGATES_MAX 1024
 #define WM_KEYS_MAX 256
 
+/* Sources with a watermark of their own: hosts, partitions or files, not keys. */
+#define WM_SOURCES_MAX 65536
+
 /* Years that a time may have; before and after, ISO 8601 has no agreed spelling. */
 #define WM_YEAR_MIN 1
 #define WM_YEAR_MAX 9999

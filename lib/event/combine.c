@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/time/civil.h"
 #include "lib/time/duration.h"
 
 #define NO_PLACE SIZE_MAX
@@ -154,6 +155,12 @@ rise(struct wm_combine *combine, int64_t watermark_us)
 		return false;
 	combine->watermark_us = watermark_us;
 	return true;
+}
+
+bool
+wm_combine_raise(struct wm_combine *combine, int64_t watermark_us)
+{
+	return rise(combine, wm_floor_div(watermark_us, 1000) * 1000);
 }
 
 static bool

@@ -69,6 +69,9 @@ bool wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int6
 /* When the next source becomes idle by that; INT64_MAX: none does. */
 int64_t wm_combine_idle_wall_due_us(const struct wm_combine *combine, int64_t idle_wall_us);
 
+/* The combined watermark goes on by itself, cut to the millisecond (--idle-close); true if it moved. */
+bool wm_combine_raise(struct wm_combine *combine, int64_t watermark_us);
+
 /* A source's own watermark has moved; true if the combined one has too. */
 bool wm_combine_moved(struct wm_combine *combine, size_t source);
 

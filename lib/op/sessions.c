@@ -582,16 +582,15 @@ static struct session *
 session_for(struct wm_sessions *w, struct wm_entry *entry, int64_t start_us, int64_t end_us)
 {
 	struct group *group = wm_entry_value(entry);
-	struct session *newest = group->newest;
-	size_t first, last, count;
+	size_t first, last, count = group_count(group);
+	bool is_behind = count == 0 || start_us > group->newest->end_us;
 
-	if (newest != NULL && start_us >= newest->start_us && start_us <= newest->end_us) {
-		if (end_us > newest->end_us)
-			change_bounds(w, &group->newest, newest->start_us, end_us);
+	if (!is_behind && start_us >= group->newest->start_us) {
+		if (end_us > group->newest->end_us)
+			change_bounds(w, &group->newest, group->newest->start_us, end_us);
 		return group->newest;
 	}
-	count = group_count(group);
-	first = newest != NULL && start_us > newest->end_us ? count : group_seek(group, start_us);
+	first = is_behind ? count : group_seek(group, start_us);
 	for (last = first; last < count && (*group_at(group, last))->start_us <= end_us;)
 		last++;
 	if (first == last) {
@@ -633,7 +632,7 @@ entry_for(struct wm_sessions *w, struct wm_span key, uint8_t tag, uint64_t hash)
 	struct wm_entry *entry = wm_keyed_put(&w->groups, key, tag, hash, &is_new);
 
 	if (is_new)
-		*(struct group *)wm_entry_value(entry) = (struct group){ NULL, NULL };
+		*(struct group *)wm_entry_value(entry) = (struct group){ .newest = NULL };
 	return entry;
 }
 
@@ -669,13 +668,6 @@ fetch_session(const struct wm_sessions *w, const struct session *session)
 
 	for (size_t at = 0; at < bytes; at += 64)
 		__builtin_prefetch((const char *)session + at);
-}
-
-static void
-fetch_entry(const struct wm_entry *entry)
-{
-	__builtin_prefetch(entry);
-	__builtin_prefetch((const char *)entry + 48);
 }
 
 /* Takes the steps of all held records before a number that are still to be taken, and counts them. */
@@ -914,7 +906,7 @@ expire_all(struct wm_sessions *w, int64_t before_us)
 			(sessions[sessions_count] = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL)
 			fetch_session(w, sessions[sessions_count++]);
 		for (size_t i = 0; i < sessions_count; i++)
-			fetch_entry(sessions[i]->entry);
+			wm_keyed_fetch(&w->groups, sessions[i]->entry);
 		for (size_t i = 0; i < sessions_count; i++)
 			expire(w, sessions[i], before_us);
 	} while (sessions_count == EXPIRE_MAX);
@@ -979,7 +971,7 @@ end_draining(struct wm_sessions *w)
 		if (i + 2 * FETCH_AHEAD < w->gone_count)
 			fetch_session(w, w->gone[i + 2 * FETCH_AHEAD]);
 		if (i + FETCH_AHEAD < w->gone_count)
-			fetch_entry(w->gone[i + FETCH_AHEAD]->entry);
+			wm_keyed_fetch(&w->groups, w->gone[i + FETCH_AHEAD]->entry);
 		forget(w, w->gone[i]);
 	}
 	w->ready_count = w->ready_at = w->gone_count = 0;
@@ -1023,7 +1015,7 @@ wm_sessions_next(struct wm_sessions *w, struct wm_window_row *row)
 	if (w->ready_count - w->ready_at > 2 * FETCH_AHEAD)
 		fetch_session(w, ready[2 * FETCH_AHEAD].session);
 	if (w->ready_count - w->ready_at > FETCH_AHEAD)
-		fetch_entry(ready[FETCH_AHEAD].session->entry);
+		wm_keyed_fetch(&w->groups, ready[FETCH_AHEAD].session->entry);
 	wm_keys_unpack(ready->session->entry, w->row_keys, w->keys_count);
 	*row = (struct wm_window_row){
 		.window_start_us = ready->start_us,

@@ -10,12 +10,12 @@
 
 /* Order among records of one time: the source, then the number of those that came before. */
 #define ARRIVAL_BITS 48
+#define ARRIVAL_MASK ((UINT64_C(1) << ARRIVAL_BITS) - 1)
 #define SOURCE_BITS 16
 
 /* Fewer items are sorted by insertion. */
 #define RADIX_COUNT_MIN 48
 #define DIGIT_BITS 8
-#define DIGITS (64 / DIGIT_BITS)
 
 /* So many records ahead are fetched from memory: about what is written meanwhile hides the wait. */
 #define PREFETCH_RECORDS 8
@@ -164,7 +164,7 @@ void
 wm_sort_advance_to(struct wm_sort *s, int64_t time_us, uint32_t source)
 {
 	assert(source < WM_SORT_SOURCES_MAX);
-	move_bound(s, time_us, (uint64_t)source << ARRIVAL_BITS | ((UINT64_C(1) << ARRIVAL_BITS) - 1));
+	move_bound(s, time_us, (uint64_t)source << ARRIVAL_BITS | ARRIVAL_MASK);
 }
 
 /* Runs */
@@ -339,56 +339,71 @@ wm_sort_bytes(const struct wm_sort *s)
 	return s->shelves.bytes + s->items_bytes + s->runs_capacity * sizeof(s->runs[0]);
 }
 
-static void
-encode_held(const struct held *held, struct wm_buf *out)
-{
-	wm_put_i64(out, held->time_us);
-	wm_put_varint(out, held->order >> ARRIVAL_BITS);
-	wm_put_varint(out, held->order & ((UINT64_C(1) << ARRIVAL_BITS) - 1));
-	wm_put_span(out, wm_span(held->bytes, held->len));
-}
-
-/* i64 watermark · varint arrivals · varint records, in no order that matters, each: i64 time · varint source · varint arrival · bytes. */
-void
-wm_sort_encode(const struct wm_sort *s, struct wm_buf *out)
+/* All records held, in order of arrival; to be freed. */
+static struct item *
+all_items(const struct wm_sort *s)
 {
 	struct wm_ordered_at at = wm_ordered_seek(&s->shelves.by_turn, INT64_MIN);
+	struct item *items = wm_reallocarray(NULL, s->count, sizeof(items[0]));
+	size_t count = 0;
 
-	wm_put_i64(out, s->watermark_us);
-	wm_put_varint(out, s->arrivals);
-	wm_put_varint(out, s->count);
 	for (const struct run *run = s->runs; run < s->runs + s->runs_count; run++)
 		for (size_t i = run->at; i < run->count; i++)
-			encode_held(run->items[i].held, out);
+			items[count++] = (struct item){ run->items[i].held->order & ARRIVAL_MASK, run->items[i].held };
 	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&s->shelves, &at)) != NULL;) {
 		const struct wm_shelf_chunk *chunk = NULL;
 		struct wm_span memory;
 
 		while (wm_shelf_next(shelf, &chunk, &memory))
 			for (size_t i = 0; i < memory.len; i += held_bytes(held_at(memory, i)->len))
-				encode_held(held_at(memory, i), out);
+				items[count++] =
+					(struct item){ held_at(memory, i)->order & ARRIVAL_MASK, held_at(memory, i) };
 	}
+	assert(count == s->count);
+	return sorted(items, count);
+}
+
+/* i64 watermark · varint arrivals · varint records, each in order of arrival: varint arrival · i64 time · varint source · bytes. */
+void
+wm_sort_encode(const struct wm_sort *s, struct wm_buf *out)
+{
+	struct item *items = all_items(s);
+
+	wm_put_i64(out, s->watermark_us);
+	wm_put_varint(out, s->arrivals);
+	wm_put_varint(out, s->count);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct held *held = items[i].held;
+
+		wm_put_varint(out, held->order & ARRIVAL_MASK);
+		wm_put_i64(out, held->time_us);
+		wm_put_varint(out, held->order >> ARRIVAL_BITS);
+		wm_put_span(out, wm_span(held->bytes, held->len));
+	}
+	free(items);
 }
 
 bool
 wm_sort_decode(struct wm_sort *s, struct wm_get *in)
 {
 	int64_t watermark_us = wm_get_i64(in);
-	uint64_t arrivals = wm_get_varint(in), count = wm_get_varint(in);
+	uint64_t arrivals = wm_get_varint(in), count = wm_get_varint(in), arrival_min = 0;
 
-	if (in->failed || s->arrivals != 0 || arrivals >> ARRIVAL_BITS != 0 || count > arrivals)
+	if (in->failed || s->arrivals != 0 || arrivals > ARRIVAL_MASK)
 		return false;
 	s->watermark_us = watermark_us;
-	s->arrivals = arrivals;
 	for (uint64_t i = 0; i < count; i++) {
+		uint64_t arrival = wm_get_varint(in);
 		int64_t time_us = wm_get_i64(in);
-		uint64_t source = wm_get_varint(in), arrival = wm_get_varint(in);
+		uint64_t source = wm_get_varint(in);
 		struct wm_span bytes = wm_get_span(in);
 
-		if (in->failed || wm_is_behind(time_us, watermark_us) || source >= WM_SORT_SOURCES_MAX ||
-			arrival >= arrivals || bytes.len > UINT32_MAX)
+		if (in->failed || arrival < arrival_min || arrival >= arrivals || wm_is_behind(time_us, watermark_us) ||
+			time_us == WM_TIME_END || source >= WM_SORT_SOURCES_MAX || bytes.len > UINT32_MAX)
 			return false;
+		arrival_min = arrival + 1;
 		hold(s, time_us, source << ARRIVAL_BITS | arrival, bytes);
 	}
+	s->arrivals = arrivals;
 	return true;
 }

@@ -2,15 +2,16 @@
  * reader - inputs of any format as one stream of records.
  *
  * A reader takes several inputs one after the other (CSV, TSV, NDJSON, or lines
- * of logs). The first that has a header or record fixes the format, the header, the
- * delimiter and the line end of the stream. Headers of later ones must name
+ * of logs). The first that has a header or record fixes the format, the header,
+ * the delimiter and the line end of the stream. Headers of later ones must name
  * the same columns; another order, delimiter or line end is put right when a
- * record is rendered (wm_reader_render).
+ * record is rendered (wm_reader_render). Readers of inputs side by side share
+ * one such layout (wm_reader_adopt).
  *
  * Columns are asked for by name before the first input (wm_reader_want) and
  * come as rec.fields[], resolved once at each header. Nothing else of a record
- * is looked at, except that NDJSON lines are walked whole: whether a line is
- * rejected never depends on the columns asked for.
+ * is looked at, except that lines of NDJSON and of logs are walked whole:
+ * whether a line is rejected never depends on the columns asked for.
  *
  * Reading never waits by itself: wm_reader_next() answers WM_READ_MORE when it
  * needs bytes, and the caller calls wm_reader_fill(), which reads once, when it
@@ -41,20 +42,21 @@ enum wm_format {
 };
 
 struct wm_reader_options {
-	enum wm_format
-		format; /* WM_FORMAT_AUTO: '{' as the first byte that is no blank or line end is NDJSON; else a tab in
-	                            the first line and no comma is TSV; else CSV */
-	char delimiter; /* 0: by the format (',' or tab). Given with WM_FORMAT_AUTO it means CSV */
+	/* WM_FORMAT_AUTO: '{' as the first byte that is no blank or line end is NDJSON; else a tab in the first line and
+	   no comma is TSV; else CSV. A delimiter or a pattern that is given decides it too. */
+	enum wm_format format;
+	char delimiter; /* of CSV; 0: by the format (',' or tab) */
 	bool no_header; /* columns are "1", "2", ... by the first record */
-	const char *columns;      /* NULL, or a comma list of names: CSV without a header line. "@FILE" takes them from
-	                            the first line of FILE, a header of CSV (a name that begins with @ is written "\\@").
-	                            For NDJSON it does nothing; for WM_FORMAT_LINES it names the groups of the pattern */
-	const char *pattern;      /* of WM_FORMAT_LINES: see wm_lines_new(). With WM_FORMAT_AUTO it means that */
-	bool skips_unmatched;     /* lines of text that are not of their format are counted, not rejected */
-	size_t record_bytes_max;  /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
-	size_t read_buffer_bytes; /* to begin with, it grows with the records; 0: WM_READ_BYTES. Less where many inputs
-	                             are open at once */
-	size_t read_bytes_max;    /* most bytes of one read, for tests; 0: WM_READ_BYTES */
+	/* NULL, or a comma list of names: CSV without a header line. "@FILE" takes them from the first line of FILE, a
+	   header of CSV (a name that begins with @ is written "\@"). For WM_FORMAT_LINES it names the groups of the
+	   pattern; for NDJSON it does nothing. */
+	const char *columns;
+	const char *pattern;     /* of WM_FORMAT_LINES: see wm_lines_new() */
+	bool skips_unmatched;    /* lines of text that are not of their format are counted, not rejected */
+	size_t record_bytes_max; /* longest record, its line end not counted; 0: WM_RECORD_BYTES_DEFAULT */
+	/* The read buffer to begin with, it grows with the records; 0: WM_READ_BYTES. Less where many inputs are open. */
+	size_t read_buffer_bytes;
+	size_t read_bytes_max; /* most bytes of one read, for tests; 0: WM_READ_BYTES */
 };
 
 struct wm_reader;
@@ -84,7 +86,10 @@ enum wm_read_result {
 	WM_READ_FAILED,   /* *err is filled; the stream is at its end */
 };
 
-/* Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json", "malformed-line", "too-long". */
+/*
+ * Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json",
+ * "malformed-line", "too-long".
+ */
 struct wm_reject {
 	const char *reason;
 	const char *column; /* its name where one is to blame, else NULL */

@@ -100,9 +100,8 @@ wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash)
 		return;
 	const struct wm_entry *entry = entry_of(keyed->slots[hash & keyed->mask]);
 
-	/* Not read, so it does not matter whether it is there. A short key and its value may lie across two lines. */
-	__builtin_prefetch(entry);
-	__builtin_prefetch((const char *)entry + 48);
+	/* It is not read, so it does not matter whether it is there. */
+	wm_keyed_fetch(keyed, entry);
 }
 
 struct wm_entry *

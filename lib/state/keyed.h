@@ -41,6 +41,14 @@ wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 		__builtin_prefetch(&keyed->slots[hash & keyed->mask]);
 }
 
+/* Has an entry with a short key fetched, which may lie across two lines. */
+static inline void
+wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
+{
+	__builtin_prefetch(entry);
+	__builtin_prefetch((const char *)entry + 15 + keyed->value_bytes);
+}
+
 /* Has what is at its place fetched, which is most likely its entry. */
 void wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash);
 

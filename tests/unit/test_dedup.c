@@ -230,6 +230,25 @@ test_secret(void)
 	tap_ok(is_same, "the bytes of the state do not depend on the secret of the hash");
 }
 
+/* A secret of zeros gives most texts one hash: then keys are told apart by what they are. */
+static void
+test_collisions(void)
+{
+	uint64_t seed = 8, kept[4];
+	bool ok = true;
+
+	memcpy(kept, wm_hash_secret, sizeof(kept));
+	memset(wm_hash_secret, 0, sizeof(kept));
+	for (int i = 0; i < 9 && ok; i++) {
+		struct wm_dedup_options options = random_options(&seed);
+
+		options.memory = (enum wm_dedup_memory)(i % 3);
+		ok = run(&options, tap_random(&seed), true, NULL);
+	}
+	memcpy(wm_hash_secret, kept, sizeof(kept));
+	tap_ok(ok, "9 random streams where keys share their hash");
+}
+
 static enum wm_dedup_verdict
 judge(struct wm_dedup *dedup, const char *key, int64_t time_us, int64_t watermark_us)
 {
@@ -283,6 +302,26 @@ test_edges(void)
 	wm_dedup_free(dedup);
 }
 
+/* A key that came again while it was forgotten but not yet gone from memory, and then a table that grows. */
+static void
+test_again(void)
+{
+	struct wm_dedup_options options = { .keys_count = 1, .remember_us = 1000000 };
+	struct wm_dedup *dedup = wm_dedup_new(&options);
+	char key[24];
+
+	judge(dedup, "a", 1, 0);
+	tap_int(judge(dedup, "a", 1000001, 1000001), WM_DEDUP_FIRST, "a is forgotten after its span");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof(key), "b%d", i);
+		judge(dedup, key, 1000002, 1000002);
+	}
+	tap_int(judge(dedup, "a", 1000003, 1000003), WM_DEDUP_DUPLICATE,
+		"and remembered again, whatever comes between");
+	tap_int((int64_t)wm_dedup_counts(dedup).keys, 1001, "once");
+	wm_dedup_free(dedup);
+}
+
 /* Keys of 16 bytes, more and more, then a steady stream of them. */
 static void
 test_memory(void)
@@ -315,17 +354,23 @@ test_memory(void)
 	wm_dedup_free(dedup);
 }
 
+/* What is taken can be written and taken again, and used. */
 static bool
-decodes(const struct wm_dedup_options *options, struct wm_span bytes)
+decodes(const struct wm_dedup_options *options, struct wm_span bytes, bool *is_sound)
 {
 	struct wm_dedup *dedup = wm_dedup_new(options);
 	struct wm_get in;
 
 	wm_get_init(&in, bytes);
 	bool ok = wm_dedup_decode(dedup, &in);
-	/* What it holds is usable all the same. */
-	judge(dedup, "a", 100, 50);
-	wm_dedup_advance(dedup, WM_TIME_END);
+	if (ok)
+		dedup = resumed(dedup, options);
+	*is_sound = *is_sound && dedup != NULL;
+	if (dedup != NULL) {
+		judge(dedup, "a", 100, 50);
+		wm_dedup_advance(dedup, WM_TIME_END);
+		*is_sound = *is_sound && (!ok || wm_dedup_counts(dedup).keys == 0);
+	}
 	wm_dedup_free(dedup);
 	return ok;
 }
@@ -362,7 +407,7 @@ test_hostile(void)
 	};
 	struct wm_buf bytes;
 	uint64_t seed = 1;
-	bool ok = true;
+	bool ok = true, is_sound = true;
 
 	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -374,7 +419,7 @@ test_hostile(void)
 		wm_put_varint(&bytes, 2);
 		for (size_t key = 0; key < 2; key++)
 			put_key(&bytes, cases[i].dues_us[key], cases[i].kind, cases[i].keys[key]);
-		tap_ok(decodes(&options, wm_buf_span(&bytes)) == cases[i].is_good, "%s: %s", cases[i].name,
+		tap_ok(decodes(&options, wm_buf_span(&bytes), &is_sound) == cases[i].is_good, "%s: %s", cases[i].name,
 			cases[i].is_good ? "taken" : "refused");
 	}
 
@@ -382,17 +427,17 @@ test_hostile(void)
 	wm_buf_reset(&bytes);
 	run(&options, 4, false, &bytes);
 	for (size_t len = 0; len < bytes.len && ok; len += 1 + len / 50)
-		ok = !decodes(&options, wm_span(bytes.data, len));
-	tap_ok(ok && decodes(&options, wm_buf_span(&bytes)), "a state cut short is refused at any length");
+		ok = !decodes(&options, wm_span(bytes.data, len), &is_sound);
+	tap_ok(ok && decodes(&options, wm_buf_span(&bytes), &is_sound), "a state cut short is refused at any length");
 	for (int i = 0; i < 300; i++) {
 		size_t at = tap_random(&seed) % bytes.len;
 		char before = bytes.data[at];
 
 		bytes.data[at] = (char)tap_random(&seed);
-		decodes(&options, wm_buf_span(&bytes));
+		decodes(&options, wm_buf_span(&bytes), &is_sound);
 		bytes.data[at] = before;
 	}
-	tap_ok(true, "bytes changed at random are taken or refused, but do no harm");
+	tap_ok(is_sound, "bytes changed at random are refused, or make a state that can be used and written again");
 	wm_buf_release(&bytes);
 }
 
@@ -403,6 +448,8 @@ main(void)
 	test_edges();
 	test_random();
 	test_secret();
+	test_collisions();
+	test_again();
 	test_memory();
 	test_hostile();
 	return tap_done();

@@ -1,0 +1,38 @@
+/*
+ * sources - whose watermark a record moves.
+ *
+ * There is one source for all records, one for each FILE (--merge), or one for each
+ * value of a column (--source), with a delay and a guard of its own each.
+ */
+#ifndef WM_CMD_SOURCES_H
+#define WM_CMD_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/cli.h"
+#include "lib/base/value.h"
+#include "lib/event/combine.h"
+#include "lib/event/guard.h"
+#include "lib/state/table.h"
+
+/* Fields are for reading. */
+struct sources {
+	const struct cli_common *common;
+	struct wm_combine combine;
+	struct wm_guard *guards; /* one a source; NULL without --max-jump */
+	struct wm_table numbers; /* of --source: which number a value has */
+	bool can_be_idle;        /* so that each record is to be told */
+};
+
+/* files: one source each, where they are read side by side; files_count 0 elsewhere. now_us: a clock that does not jump. */
+void sources_open(struct sources *sources, const struct cli_common *common, const char *const *files,
+	size_t files_count, int64_t now_us);
+void sources_release(struct sources *sources);
+
+/* The source of a value of --source's column, which takes part from its first record on. False with WM_ERR_LIMIT when there are too many. */
+WM_MUST_CHECK bool sources_find(
+	struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err);
+
+#endif
