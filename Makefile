@@ -44,7 +44,7 @@ UNIT := \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	ordered table \
-	windowing \
+	lag windowing \
 	metrics progress report terminal
 
 FUZZ := lines records

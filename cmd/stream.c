@@ -832,6 +832,13 @@ observe_more(struct stream *s, int64_t before_us)
 	return highest_us;
 }
 
+/* How far the record is behind; 0 before any time is confirmed. */
+static inline int64_t
+disorder_us(const struct stream *s)
+{
+	return s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
+}
+
 /* The record counts: its event time is observed. */
 static inline void
 observe(struct stream *s)
@@ -848,8 +855,8 @@ observe(struct stream *s)
 		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->report.jump_us)
 			note_jump(s, highest_us - s->highest_us);
 		s->highest_us = highest_us;
-	} else if (s->highest_us - s->event_time_us > s->report.disorder_max_us) {
-		s->report.disorder_max_us = s->highest_us - s->event_time_us;
+	} else if (disorder_us(s) > s->report.disorder_max_us) {
+		s->report.disorder_max_us = disorder_us(s);
 	}
 }
 
@@ -1059,11 +1066,9 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 void
 stream_used(struct stream *s, int64_t windows_missed)
 {
-	int64_t disorder_us = s->highest_us - s->event_time_us;
-
 	s->report.rows_used++;
-	if (disorder_us > s->report.disorder_used_max_us)
-		s->report.disorder_used_max_us = disorder_us;
+	if (disorder_us(s) > s->report.disorder_used_max_us)
+		s->report.disorder_used_max_us = disorder_us(s);
 	if (windows_missed != 0) {
 		s->report.rows_partly_late++;
 		s->report.windows_missed += (uint64_t)windows_missed;
