@@ -30,11 +30,11 @@ CMD := advice cli explain expose inputs metrics outputs plot progress report sou
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/cut record/display record/foreign record/header record/lines record/reader record/record record/scan record/writer \
+	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
-	state/ordered state/table \
-	op/keys op/lag op/windowing
+	state/ordered state/shelves state/table \
+	op/dedup op/keys op/lag op/merge op/sort op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
@@ -43,8 +43,8 @@ UNIT := \
 	csv cut display foreign header lines ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	ordered table \
-	lag windowing \
+	ordered shelves table \
+	dedup lag sort windowing \
 	metrics progress report terminal
 
 FUZZ := lines records

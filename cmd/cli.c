@@ -40,12 +40,16 @@ static const char *tool_name = "wm";
 #define AT(field) offsetof(struct cli_common, field)
 static const struct cli_option input_options[] = {
 	CLI_HEADING("Input"),
-	{ 'i', "input-format", "auto|csv|tsv|ndjson", "format of the input (default auto: by its first bytes)",
-		CLI_CHOICE, AT(input_format), CLI_SCREEN },
+	{ 'i', "input-format", "auto|csv|tsv|ndjson|clf|logfmt|lines",
+		"format of the input (default auto: by its first bytes)", CLI_CHOICE, AT(input_format), CLI_SCREEN },
 	{ 'd', "delimiter", "C", "CSV delimiter: one byte, or \\t", CLI_TEXT, AT(delimiter), CLI_SCREEN },
 	{ 0, "columns", "NAMES", "names of the columns of CSV without a header; @FILE: from FILE's first line",
 		CLI_NAMES, AT(columns), CLI_ALL },
 	{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG, AT(no_header),
+		CLI_ALL },
+	{ 0, "pattern", "REGEX", "with -i lines: groups are the columns; or @kubectl, @syslog, @haproxy", CLI_TEXT,
+		AT(pattern), CLI_ALL },
+	{ 0, "unmatched", "reject|skip", "lines that are not of the format (default reject)", CLI_CHOICE, AT(unmatched),
 		CLI_ALL },
 	{ 0, "order", "given|time", "several FILEs: as named (default), or by their first event time", CLI_CHOICE,
 		AT(order), CLI_ALL },
@@ -1062,6 +1066,13 @@ check_inputs(struct cli_common *common)
 			"--files0-from: '%s' is an input too: name inputs in one place", shown(common->files[0]).text);
 	if (common->columns != NULL && common->no_header)
 		cli_misuse("--columns and --no-header: both say what the columns are called: give one of them");
+	bool is_lines = common->input_format == WM_FORMAT_LINES;
+	if (is_lines && common->pattern == NULL)
+		cli_misuse("-i lines: needs --pattern REGEX, or --pattern @kubectl, @syslog or @haproxy");
+	if (common->pattern != NULL && !is_lines && common->input_format != WM_FORMAT_AUTO)
+		cli_misuse("--pattern: is for -i lines");
+	if (common->unmatched == CLI_UNMATCHED_SKIP && common->pattern == NULL && common->input_format < WM_FORMAT_CLF)
+		cli_misuse("--unmatched skip: is for -i clf, logfmt and lines");
 	if (common->merge && common->order == CLI_ORDER_TIME)
 		cli_misuse("--merge and --order time: side by side, or one after the other: give one of them");
 	if (common->merge && common->trigger_word == CLI_TRIGGER_FILE)

@@ -119,6 +119,7 @@ enum cli_eof { CLI_EOF_DEFAULT = -1, CLI_EOF_FLUSH, CLI_EOF_HOLD, CLI_EOF_TRIGGE
 enum cli_output_format { CLI_OUTPUT_SAME, CLI_OUTPUT_CSV, CLI_OUTPUT_TSV, CLI_OUTPUT_NDJSON, CLI_OUTPUT_TABLE };
 enum cli_progress { CLI_PROGRESS_AUTO, CLI_PROGRESS_BAR, CLI_PROGRESS_JSON, CLI_PROGRESS_NONE };
 enum cli_order { CLI_ORDER_GIVEN, CLI_ORDER_TIME };
+enum cli_unmatched { CLI_UNMATCHED_REJECT, CLI_UNMATCHED_SKIP };
 
 /*
  * What all streaming tools share. It must be the first member ("common") of a
@@ -130,6 +131,8 @@ struct cli_common {
 	const char *delimiter; /* as typed; its byte is in delimiter_byte */
 	const char *columns;   /* names, or "@FILE" */
 	bool no_header;
+	const char *pattern; /* of -i lines */
+	int unmatched;       /* enum cli_unmatched */
 	size_t record_limit;
 	int order; /* enum cli_order */
 	bool merge;

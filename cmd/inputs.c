@@ -43,13 +43,15 @@ new_reader(const struct inputs *inputs)
 		.delimiter = common->delimiter_byte,
 		.no_header = common->no_header,
 		.columns = common->columns,
+		.pattern = common->pattern,
+		.skips_unmatched = common->unmatched == CLI_UNMATCHED_SKIP,
 		.record_bytes_max = common->record_limit,
-		.read_bytes_max = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
+		.read_buffer_bytes = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
 
 	if (reader == NULL)
-		cli_misuse("%s", err.message);
+		cli_die(&err);
 	for (size_t i = 0; i < inputs->columns_count; i++)
 		wm_reader_want(reader, &inputs->columns[i]);
 	return reader;
@@ -289,12 +291,27 @@ open_next(struct inputs *inputs, struct source *source, struct wm_err *err)
 	return INPUTS_WAIT;
 }
 
+static void
+adopt_layout(const struct inputs *inputs, struct source *source)
+{
+	const struct wm_reader *layout = inputs_layout(inputs);
+
+	/* Where none has told it yet, this one may be the first. */
+	bool is_told = layout != source->reader && wm_reader_adopt(source->reader, layout);
+	(void)is_told;
+}
+
 enum inputs_item
 inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
 	struct source *source = &inputs->sources[number];
 
 	if (!source->is_open) {
+		/* All are held to the layout of the first that told one, if one has. */
+		if (inputs->sources_count > 1 && !source->is_at_end &&
+			wm_reader_format(source->reader) == WM_FORMAT_AUTO)
+			adopt_layout(inputs, source);
+
 		enum inputs_item item = open_next(inputs, source, err);
 
 		if (item != INPUTS_WAIT)
@@ -372,6 +389,7 @@ inputs_counts(const struct inputs *inputs)
 		all.bytes += counts.bytes;
 		all.lines_blank += counts.lines_blank;
 		all.headers_repeated += counts.headers_repeated;
+		all.lines_unmatched += counts.lines_unmatched;
 	}
 	return all;
 }

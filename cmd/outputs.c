@@ -189,7 +189,8 @@ result_format(int asked, enum wm_format of_stream)
 	case CLI_OUTPUT_NDJSON:
 		return WM_FORMAT_NDJSON;
 	default:
-		return of_stream;
+		/* Lines of text have no form for what is computed. */
+		return of_stream > WM_FORMAT_NDJSON ? WM_FORMAT_CSV : of_stream;
 	}
 }
 

@@ -33,6 +33,7 @@ static const struct {
 	{ "rows_out", AT(rows_out) },
 	{ "lines_blank", AT(lines_blank) },
 	{ "headers_repeated", AT(headers_repeated) },
+	{ "lines_unmatched", AT(lines_unmatched) },
 };
 
 void

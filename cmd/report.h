@@ -72,6 +72,7 @@ struct report {
 	uint64_t rows_repeated_hour;       /* of local times that a clock change repeats */
 	uint64_t lines_blank;
 	uint64_t headers_repeated;
+	uint64_t lines_unmatched;
 	struct report_times times;
 	struct report_place unconfirmed_first; /* of rows_unconfirmed_later */
 

@@ -291,7 +291,9 @@ encode_inputs(const struct resume *r, struct wm_buf *out)
 		wm_put_u64(out, entry->lines);
 		wm_put_u64(out, entry->head_hash);
 		wm_put_u64(out, entry->last_hash);
-		wm_put_span(out, wm_buf_span(&entry->head));
+		/* What was read ahead of the offset comes again. */
+		size_t head_len = known_len(entry->offset);
+		wm_put_span(out, wm_span(entry->head.data, entry->head.len < head_len ? entry->head.len : head_len));
 		wm_put_span(out, wm_buf_span(&entry->tail));
 		wm_put_span(out, wm_buf_span(&entry->position));
 		wm_put_span(out, wm_buf_span(&entry->layout));
@@ -390,8 +392,8 @@ decode_outputs(struct resume *r, struct wm_get *in)
 
 /* Decodes a section of ours with its end checked. */
 static bool
-open_section(const struct resume *r, enum wm_checkpoint_part part, const char *name, struct wm_get *in,
-	struct wm_err *err)
+open_section(
+	const struct resume *r, enum wm_checkpoint_part part, const char *name, struct wm_get *in, struct wm_err *err)
 {
 	const struct wm_checkpoint_section *section = &r->loaded.sections[part];
 
@@ -408,8 +410,8 @@ static bool
 close_section(const struct resume *r, const char *name, const struct wm_get *in, struct wm_err *err)
 {
 	return (!in->failed && wm_get_left(in) == 0) ||
-		wm_err_set(err, WM_ERR_IO,
-			"%s: damaged: section %s does not hold what belongs in it", r->setup.path, name);
+		wm_err_set(err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it", r->setup.path,
+			name);
 }
 
 static bool
@@ -512,8 +514,8 @@ load(struct resume *r, struct wm_err *err)
 {
 	const struct wm_checkpoint_calls *calls = r->setup.calls;
 	bool is_prev = r->setup.mode == RESUME_PREV;
-	enum wm_checkpoint_found found = wm_checkpoint_load(
-		&r->loaded, calls, is_prev ? r->prev_path : r->path, r->setup.state_bytes_max, err);
+	enum wm_checkpoint_found found =
+		wm_checkpoint_load(&r->loaded, calls, is_prev ? r->prev_path : r->path, r->setup.state_bytes_max, err);
 	struct stat facts;
 
 	bool has_prev = !is_prev && calls->stat(calls->self, r->prev_path, &facts) == 0;
@@ -696,8 +698,8 @@ holds(const struct resume *r, int fd, const char *path, const struct entry *entr
 
 /* The same for an input. */
 static bool
-input_holds(const struct resume *r, const struct input *input, const struct entry *entry, bool *is_same,
-	struct wm_err *err)
+input_holds(
+	const struct resume *r, const struct input *input, const struct entry *entry, bool *is_same, struct wm_err *err)
 {
 	int fd = input->fd;
 
@@ -938,25 +940,30 @@ look_at_inputs(struct resume *r, struct wm_err *err)
 		if (status == -1)
 			return fail_errno(err, input->name, "open");
 		input->is_pipe = !S_ISREG(input->facts.st_mode);
-		input->path = is_named ? calls->resolve(calls->self, input->name) : calls->path_of(calls->self, input->fd);
+		input->path =
+			is_named ? calls->resolve(calls->self, input->name) : calls->path_of(calls->self, input->fd);
 		if (input->path == NULL)
 			input->path = wm_memdup(input->name, strlen(input->name));
 	}
 	return true;
 }
 
-/* Files without an entry that are not newer than this may have been handled and forgotten. */
+/* Files not newer than this are too old, by the newest one seen; INT64_MIN: none is. */
 static int64_t
-oldest_known_us(const struct resume *r)
+age_floor_us(const struct resume *r)
 {
 	int64_t newest_us = INT64_MIN, age_us = r->setup.file_age_max_us;
 
 	for (size_t i = 0; i < r->entries_count; i++)
 		if (!r->entries[i]->is_pipe && r->entries[i]->modified_us > newest_us)
 			newest_us = r->entries[i]->modified_us;
-	if (age_us == 0 || newest_us < INT64_MIN + age_us + 1)
-		return r->floor_us;
-	return newest_us - age_us - 1 > r->floor_us ? newest_us - age_us - 1 : r->floor_us;
+	return age_us == 0 || newest_us < INT64_MIN + age_us + 1 ? INT64_MIN : newest_us - age_us - 1;
+}
+
+static int64_t
+later_us(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* An unknown file: it begins, or is left out. */
@@ -1016,8 +1023,8 @@ check_readable(const struct resume *r, struct wm_err *err)
 			return false;
 		if (moved)
 			return wm_err_set(err, WM_ERR_IO,
-				"%s: cannot go back, as %s %s and cannot be read again from byte %" PRIu64, r->setup.path,
-				show(wm_span_of(entry->path), &shown),
+				"%s: cannot go back, as %s %s and cannot be read again from byte %" PRIu64,
+				r->setup.path, show(wm_span_of(entry->path), &shown),
 				entry->is_pipe ? "is a pipe" : "is no longer what it was", entry->offset);
 	}
 	return true;
@@ -1031,7 +1038,7 @@ decide_inputs(struct resume *r, struct wm_err *err)
 	match_pipes(r);
 	if (r->setup.mode == RESUME_PREV && !check_readable(r, err))
 		return false;
-	int64_t floor_us = oldest_known_us(r);
+	int64_t floor_us = later_us(r->floor_us, age_floor_us(r));
 	for (size_t i = 0; i < r->inputs_count; i++) {
 		struct input *input = &r->inputs[i];
 
@@ -1117,25 +1124,29 @@ check_output(struct resume *r, const struct written *written, struct wm_err *err
 	struct output *output = find_output(r, written);
 	struct shown path_shown, option_shown;
 	uint64_t hash;
-	bool is_there;
 
 	if (output == NULL)
 		return wm_err_set(err, WM_ERR_IO,
-			"%s: the run before did not finish its output %s (%s): name it as an output once more, so that it "
+			"%s: the run before did not finish its output %s (%s): name it as an output once more, so that "
+			"it "
 			"can be cut back",
 			r->setup.path, show(wm_span_of(written->path), &path_shown),
 			show(wm_span_of(written->option), &option_shown));
 	output->is_taken = true;
-	if (r->setup.new_output)
+	bool is_good = output->length >= written->length;
+	if (is_good) {
+		if (!hash_last(r, output->read_fd, written->length, output->path, &hash, &is_good, err))
+			return false;
+		is_good = is_good && hash == written->hash;
+	}
+	if (!is_good && r->setup.new_output)
 		return true;
 	if (output->length < written->length)
 		return wm_err_set(err, WM_ERR_IO,
 			"%s: has %" PRIu64 " bytes, and %" PRIu64
 			" were written: put them back, or take it as it is with --new-output",
 			output->path, output->length, written->length);
-	if (!hash_last(r, output->read_fd, written->length, output->path, &hash, &is_there, err))
-		return false;
-	if (!is_there || hash != written->hash)
+	if (!is_good)
 		return wm_err_set(err, WM_ERR_IO,
 			"%s: is not what was written, up to byte %" PRIu64
 			": put that back, or take it as it is with --new-output",
@@ -1159,7 +1170,8 @@ decide_outputs(struct resume *r, struct wm_err *err)
 	for (size_t i = 0; i < r->outputs_count && is_prev && !r->setup.new_output; i++)
 		if (r->outputs[i].read_fd != -1 && !r->outputs[i].is_taken && r->outputs[i].length > 0)
 			return wm_err_set(err, WM_ERR_IO,
-				"%s: was no output then, and has bytes: move it away, or take it as it is with --new-output",
+				"%s: was no output then, and has bytes: move it away, or take it as it is with "
+				"--new-output",
 				r->outputs[i].path);
 	return true;
 }
@@ -1214,8 +1226,7 @@ resume_feed(struct resume *r, size_t input, struct wm_span bytes)
 }
 
 bool
-resume_set_input(
-	struct resume *r, size_t input, int fd, const struct resume_position *position, struct wm_err *err)
+resume_set_input(struct resume *r, size_t input, int fd, const struct resume_position *position, struct wm_err *err)
 {
 	struct entry *entry = r->inputs[input].entry;
 	const char *name = r->inputs[input].name;
@@ -1223,8 +1234,7 @@ resume_set_input(
 	struct stat facts;
 
 	if (entry->is_pipe) {
-		entry->head_hash = wm_hash_stable(wm_buf_span(&entry->head));
-		entry->last_hash = 0;
+		entry->head_hash = entry->last_hash = 0;
 	} else {
 		if (r->setup.calls->fstat(r->setup.calls->self, fd, &facts) == -1)
 			return fail_errno(err, name, "look at");
@@ -1265,7 +1275,9 @@ by_age(const void *a, const void *b)
 {
 	const struct entry *one = *(const struct entry *const *)a, *other = *(const struct entry *const *)b;
 
-	return (one->modified_us < other->modified_us) - (one->modified_us > other->modified_us);
+	int order = (one->modified_us < other->modified_us) - (one->modified_us > other->modified_us);
+
+	return order != 0 ? order : strcmp(one->path, other->path);
 }
 
 /*
@@ -1276,28 +1288,195 @@ static void
 forget(struct resume *r)
 {
 	struct entry **files = wm_reallocarray(NULL, r->entries_count + 1, sizeof(files[0]));
-	size_t count = 0, kept = 0;
+	size_t count = 0, files_max = r->setup.files_max, kept = 0;
+	int64_t floor_us = age_floor_us(r);
 
 	for (size_t i = 0; i < r->entries_count; i++)
 		if (!r->entries[i]->is_pipe)
 			files[count++] = r->entries[i];
-	int64_t floor_us = oldest_known_us(r);
 	qsort(files, count, sizeof(files[0]), by_age);
-	if (count > r->setup.files_max && files[r->setup.files_max]->modified_us > floor_us)
-		floor_us = files[r->setup.files_max]->modified_us;
-	/* Of equally old ones at the edge as many stay as there is room for: they are known, and so their age does not matter. */
 	for (size_t i = 0; i < count; i++)
-		files[i]->is_taken = i < r->setup.files_max &&
-			(files[i]->modified_us > floor_us || count > r->setup.files_max);
+		files[i]->is_taken = i < files_max && files[i]->modified_us > floor_us &&
+			(files[i]->offset > 0 || files[i]->is_operand);
+	r->floor_us = later_us(r->floor_us, floor_us);
+	/* Some that are as old as the first one without room may stay: those are known, so the floor does not hit them. */
+	if (count > files_max)
+		r->floor_us = later_us(r->floor_us, files[files_max]->modified_us);
+	free(files);
 	for (size_t i = 0; i < r->entries_count; i++) {
-		struct entry *entry = r->entries[i];
-
-		if (!entry->is_pipe && (!entry->is_taken || (entry->offset == 0 && !entry->is_operand)))
-			free_entry(entry);
+		if (r->entries[i]->is_pipe || r->entries[i]->is_taken)
+			r->entries[kept++] = r->entries[i];
 		else
-			r->entries[kept++] = entry;
+			free_entry(r->entries[i]);
 	}
 	r->entries_count = kept;
-	r->floor_us = floor_us;
-	free(files);
+}
+
+/* Syncs an output and fixes how long it is. */
+static bool
+settle_output(struct resume *r, struct output *output, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	struct stat facts;
+
+	if (calls->fsync(calls->self, output->fd) == -1)
+		return fail_errno(err, output->path, "sync");
+	/* It may have been created for this run. */
+	if (!r->has_begun && !wm_checkpoint_sync_folder(calls, output->path, err))
+		return false;
+	if (output->is_to_cut)
+		return true;
+	if (calls->fstat(calls->self, output->fd, &facts) == -1)
+		return fail_errno(err, output->path, "look at");
+	output->length = (uint64_t)facts.st_size;
+	return true;
+}
+
+static bool
+encode_outputs(struct resume *r, bool is_finished, bool is_closed, struct wm_buf *out, struct wm_err *err)
+{
+	size_t files_count = 0;
+	bool is_there;
+
+	for (size_t i = 0; i < r->outputs_count; i++)
+		files_count += r->outputs[i].read_fd != -1;
+	wm_put_u8(out, is_closed);
+	wm_put_varint(out, files_count);
+	for (size_t i = 0; i < r->outputs_count; i++) {
+		struct output *output = &r->outputs[i];
+
+		if (output->read_fd == -1)
+			continue;
+		if (!settle_output(r, output, err))
+			return false;
+		/* The option is not changed through this. */
+		struct written written = { output->path, (char *)(uintptr_t)output->option, output->device,
+			output->inode, output->length, 0, is_finished };
+		if (!hash_last(r, output->read_fd, output->length, output->path, &written.hash, &is_there, err))
+			return false;
+		if (!is_there)
+			return wm_err_set(err, WM_ERR_IO, "%s: became shorter while it was written", output->path);
+		put_written(&written, out);
+	}
+	return true;
+}
+
+static bool
+put_section(struct resume *r, enum wm_checkpoint_part part, struct wm_buf *payload, struct wm_err *err)
+{
+	struct wm_checkpoint_section section = { RESUME_SECTION_VERSION, wm_buf_span(payload) };
+	bool is_put = wm_checkpoint_put_section(r->writer, part, section, err);
+
+	wm_buf_reset(payload);
+	return is_put;
+}
+
+bool
+resume_commit_begin(struct resume *r, const struct resume_commit *commit, struct wm_err *err)
+{
+	struct wm_buf outputs, payload;
+	bool is_put = false;
+
+	/* A run that ends as it begins still has outputs to cut back first. */
+	assert(r->writer == NULL && (r->has_begun || !commit->is_last));
+	if (commit->is_last)
+		forget(r);
+	wm_buf_init(&outputs, WM_BUF_UNBOUNDED);
+	wm_buf_init(&payload, WM_BUF_UNBOUNDED);
+	if (encode_outputs(r, commit->is_last, commit->is_last && commit->is_closed, &outputs, err))
+		r->writer = wm_checkpoint_create(
+			r->setup.calls, r->path, r->setup.tool, commit->now_us, ++r->generation, err);
+	if (r->writer != NULL) {
+		encode_options(r, commit->found, &payload);
+		is_put = put_section(r, WM_CHECKPOINT_OPTS, &payload, err) &&
+			wm_checkpoint_put_section(r->writer, WM_CHECKPOINT_WMRK, commit->watermarks, err);
+	}
+	if (is_put) {
+		encode_inputs(r, &payload);
+		is_put = put_section(r, WM_CHECKPOINT_INPT, &payload, err) &&
+			put_section(r, WM_CHECKPOINT_OUTP, &outputs, err) &&
+			wm_checkpoint_put_section(r->writer, WM_CHECKPOINT_CNTR, commit->ledger, err);
+	}
+	if (is_put)
+		wm_checkpoint_begin_section(r->writer, WM_CHECKPOINT_STAT, commit->state_version);
+	wm_buf_release(&outputs);
+	wm_buf_release(&payload);
+	return is_put;
+}
+
+bool
+resume_commit_put(struct resume *r, struct wm_span bytes, struct wm_err *err)
+{
+	return wm_checkpoint_put(r->writer, bytes, err);
+}
+
+/* Copies what is to be cut from an output to the end of a file beside it. */
+static bool
+save_cut(const struct resume *r, const struct output *output, const char *path, int fd, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	char bytes[RESUME_KNOWN_BYTES];
+	uint64_t at = output->length;
+	size_t len;
+
+	do {
+		if (!wm_checkpoint_read(calls, output->read_fd, bytes, sizeof(bytes), at, &len, output->path, err) ||
+			!wm_checkpoint_write(calls, fd, wm_span(bytes, len), path, err))
+			return false;
+		at += len;
+	} while (len == sizeof(bytes));
+	if (calls->fsync(calls->self, fd) == -1)
+		return fail_errno(err, path, "sync");
+	return wm_checkpoint_sync_folder(calls, path, err);
+}
+
+static bool
+cut_output(const struct resume *r, struct output *output, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	char *path = wm_checkpoint_beside(output->path, ".uncommitted");
+	bool is_saved = false;
+
+	int fd = calls->open(calls->self, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd == -1)
+		(void)fail_errno(err, path, "create");
+	else
+		is_saved = save_cut(r, output, path, fd, err);
+	close_file(r, fd);
+	free(path);
+	if (!is_saved)
+		return false;
+	output->is_to_cut = false;
+	return calls->ftruncate(calls->self, output->fd, (off_t)output->length) == 0 ||
+		fail_errno(err, output->path, "cut back");
+}
+
+bool
+resume_commit_end(struct resume *r, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	struct wm_checkpoint_writer *writer = r->writer;
+
+	if (!wm_checkpoint_end_section(writer, err))
+		return false;
+	r->writer = NULL;
+	/* Gone back to FILE.prev, it stays, and the FILE that was not wanted goes. */
+	if (!wm_checkpoint_commit(writer, r->has_begun || r->setup.mode != RESUME_PREV, err))
+		return false;
+	if (r->has_begun)
+		return true;
+	r->has_begun = true;
+	wm_checkpoint_release(&r->loaded);
+	/* Only now: until here the run might end with the old FILE, and its outputs have to fit that. */
+	for (size_t i = 0; i < r->outputs_count; i++) {
+		struct output *output = &r->outputs[i];
+
+		if (output->read_fd == -1)
+			continue;
+		if (output->is_to_cut && !cut_output(r, output, err))
+			return false;
+		if (calls->seek(calls->self, output->fd, (off_t)output->length) == -1)
+			return fail_errno(err, output->path, "write at its end");
+	}
+	return true;
 }

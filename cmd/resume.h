@@ -10,7 +10,7 @@
  *     resume_commit_...                        the first commit, which also cuts outputs back
  *     resume_start(r, i), resume_output_length(r, i)
  *     ...                                      read, write; commit now and then
- *     resume_commit_...                        with is_last
+ *     resume_commit_...                        with is_last; nothing but the close comes after it
  *     resume_close(r);
  *
  * A commit is resume_commit_begin(), the state in any number of
@@ -154,14 +154,14 @@ bool resume_has_new_input(const struct resume *r);
  */
 WM_MUST_CHECK bool resume_check_head(const struct resume *r, size_t input, struct wm_span head, struct wm_err *err);
 
-/* Bytes of a pipe as they are counted in its offset, from where its position was; false when no more are needed. Never for files. */
+/* The bytes of a pipe from its position on (of what goes on: the tail first), as they are read; false when no more are needed. */
 bool resume_feed(struct resume *r, size_t input, struct wm_span bytes);
 
 /* How far an input was processed, for the commits from now on. fd: where it is open, for files. */
 WM_MUST_CHECK bool resume_set_input(
 	struct resume *r, size_t input, int fd, const struct resume_position *position, struct wm_err *err);
 
-/* Bytes that are in an output after the first commit; 0: a header is due. 0 for what is no regular file. */
+/* Bytes in an output, once the first commit is made; 0: a header is due. 0 for what is no regular file. */
 uint64_t resume_output_length(const struct resume *r, size_t output);
 
 /* The output was opened anew by its name (SIGHUP); between two commits. */

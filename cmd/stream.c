@@ -54,6 +54,7 @@ struct stream {
 	size_t source; /* whose watermark the current record moves */
 	size_t source_field;
 	struct wm_instant_parser *time_parser;
+	const char *time_name; /* of the event time's column, as typed */
 	size_t time_fields[TIME_COLUMNS_MAX];
 	size_t time_fields_count;
 	struct wm_value time_value;              /* of two columns */
@@ -177,18 +178,18 @@ open_times(struct stream *s)
 	const struct cli_common *common = s->common;
 	struct wm_span rest, part;
 
-	if (common->time_column == NULL) {
+	const char *column = common->time_column;
+	if (column == NULL && common->input_format == WM_FORMAT_CLF)
+		column = "time";
+	s->time_name = column;
+	if (column == NULL) {
 		inputs_suggest_times(s->inputs, &s->text);
 		cli_misuse("no time column: name the column that holds the event time with -t%s%.*s",
 			s->text.len == 0 ? "" : "; these hold times: ", (int)s->text.len, s->text.data);
 	}
-	rest = wm_span_of(common->time_column);
-	while (wm_list_next(&rest, '+', &part)) {
-		if (s->time_fields_count == TIME_COLUMNS_MAX)
-			cli_misuse(
-				"-t: '%s': a date and a time of day are all that can be joined", common->time_column);
+	rest = wm_span_of(column);
+	while (wm_list_next(&rest, '+', &part))
 		s->time_fields[s->time_fields_count++] = inputs_want(s->inputs, part);
-	}
 	s->time_parser = new_time_parser(common, time_format(common));
 	if (common->ingest != NULL && !common->is_ingest_now) {
 		s->ingest_parser = new_time_parser(common, "auto");
@@ -741,7 +742,7 @@ admit_arrival(struct stream *s)
 	}
 	if (s->event_time_us <= wm_time_add(arrival_us, s->common->max_ahead.us))
 		return true;
-	return reject_field(s, "implausible-time", s->common->time_column, &s->event_time_us,
+	return reject_field(s, "implausible-time", s->time_name, &s->event_time_us,
 		"event time too far ahead of the arrival", time_value(s, &s->rec)->text, NULL);
 }
 
@@ -753,10 +754,10 @@ admit(struct stream *s)
 	const char *why;
 
 	if (wm_value_is_empty(time))
-		return reject_field(s, "no-time", s->common->time_column, NULL, "no event time", time->text, NULL);
+		return reject_field(s, "no-time", s->time_name, NULL, "no event time", time->text, NULL);
 	why = read_time(s->time_parser, time, &s->event_time_us);
 	if (why != NULL)
-		return reject_field(s, "bad-time", s->common->time_column, NULL, "no time", time->text, why);
+		return reject_field(s, "bad-time", s->time_name, NULL, "no time", time->text, why);
 	for (size_t i = 0; i < s->wanted_count; i++) {
 		const struct wanted *wanted = &s->wanted[i];
 		const struct wm_value *value = &s->rec.fields[wanted->field];
@@ -1112,7 +1113,7 @@ warn_unseen_columns(const struct stream *s)
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))
 			continue;
-		cli_warn("no record had the column '%s' (-t)", s->common->time_column);
+		cli_warn("no record had the column '%s' (-t)", s->time_name);
 		is_any = true;
 	}
 	for (size_t i = 0; i < s->wanted_count; i++) {
@@ -1211,6 +1212,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	start_outputs(s, true);
 	s->report.lines_blank = counts.lines_blank;
 	s->report.headers_repeated = counts.headers_repeated;
+	s->report.lines_unmatched = counts.lines_unmatched;
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);

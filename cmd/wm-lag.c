@@ -63,7 +63,7 @@ static const struct cli_option table[] = {
 		AT(max_ahead), CLI_ALL },
 	{ 'g', "group-by", "COLUMNS", "keys: each is measured by itself", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 0, "every", "SIZE", "measure each window of event time by itself (1h, 1d)", CLI_SPAN_LIST, AT(every),
-		CLI_SCREEN },
+		CLI_ALL },
 	{ 0, "percentiles", "LIST", "which ones (default 50,95,99,99.9)", CLI_TEXT, AT(percentiles), CLI_ALL },
 	CLI_HEADING("Advice"),
 	{ 0, "advise", NULL, "what each delay would lose, and the -w to use", CLI_FLAG, AT(advise), CLI_SCREEN },

@@ -19,6 +19,7 @@ tools() {
 options_of() {
 	case $1 in
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
+	wm-lag) options=(-t ts -w 0s -o csv) ;;
 	*)
 		echo "io.bats knows no options of $1: add them to options_of()"
 		return 1

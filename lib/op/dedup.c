@@ -12,8 +12,7 @@
 
 /*
  * The table is one of lines: 8 slots, one line of the processor's cache. A key stands in the first line from its own on
- * that had room. Of a record whose key is new, as most are, one line is looked at, and no branch waits for what is in
- * it: the next record's work goes on while it comes from memory.
+ * that had room; of a key that is new, as most are, as a rule one line comes from memory and nothing else.
  * A slot: 0 is free; else the upper 16 bits of the hash and the address of an entry, or this where one has gone from a
  * line that was full, so that what went past it is still found.
  */
@@ -38,11 +37,11 @@ struct wm_dedup {
 	struct wm_dedup_options options;
 	int64_t watermark_us;
 	struct wm_shelves shelves; /* the entries, by when they are forgotten */
-	struct line *lines;        /* aligned to their size, within lines_memory */
-	void *lines_memory;
-	size_t mask;         /* lines - 1; there are none while lines is NULL */
-	size_t taken_count;  /* slots not free */
-	size_t filled_count; /* slots with an entry */
+	struct line *lines;        /* aligned to their size */
+	void *lines_memory;        /* which holds them */
+	size_t mask;               /* lines - 1; there are none while lines is NULL */
+	size_t taken_count;        /* slots not free */
+	size_t filled_count;       /* slots with an entry */
 	uint64_t added;
 };
 

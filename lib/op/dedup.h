@@ -54,8 +54,9 @@ struct wm_dedup_record {
 enum wm_dedup_verdict wm_dedup_judge(struct wm_dedup *dedup, const struct wm_dedup_record *record);
 
 /*
- * A record that will be judged some records from now: what is needed for that is fetched from memory meanwhile. Changes
- * nothing, and may be left out or be wrong. event_time_us matters for WM_DEDUP_WITH_TIME alone.
+ * A record that will be judged a few records from now (4 are enough): what that needs comes from memory meanwhile, for
+ * which judging would otherwise wait, about as long as all its other work takes. Changes nothing, and may be left out
+ * or be wrong. event_time_us matters for WM_DEDUP_WITH_TIME alone.
  */
 void wm_dedup_foresee(struct wm_dedup *dedup, int64_t event_time_us, const struct wm_value *keys);
 

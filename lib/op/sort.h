@@ -15,7 +15,7 @@
  * Inputs that are in order already are let go by wm_sort_advance_to() instead.
  *
  * A late record (behind the watermark; with spark also at it) is not taken:
- * what leaves is in order, always. All that is held costs its bytes, about 40
+ * what leaves is in order, always. All that is held costs its bytes, about 30
  * more a record, and 16 where its turn is near; what has left is given back in
  * pieces of about a sixteenth of the delay.
  *

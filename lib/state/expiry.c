@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 
@@ -17,6 +18,7 @@
 
 /* A bucket with so many items comes to the front as it is; with more at the front than twice that, they are dealt out after all. */
 #define FRONT_MAX 256
+#define FRONT_CAPACITY (4 * FRONT_MAX)
 
 struct wm_expiry_chunk {
 	struct wm_expiry_chunk *older;
@@ -114,31 +116,37 @@ put_in_bucket(struct wm_expiry *expiry, struct wm_expiry_item item)
 static void
 append_to_front(struct wm_expiry *expiry, struct wm_expiry_item item)
 {
-	if (expiry->front_count == expiry->front_capacity) {
-		expiry->front_capacity = 2 * FRONT_MAX;
-		expiry->front = wm_reallocarray(expiry->front, expiry->front_capacity, sizeof(expiry->front[0]));
-		expiry->bytes += expiry->front_capacity * sizeof(expiry->front[0]);
+	if (expiry->front == NULL) {
+		expiry->front = wm_reallocarray(NULL, FRONT_CAPACITY, sizeof(expiry->front[0]));
+		expiry->bytes += FRONT_CAPACITY * sizeof(expiry->front[0]);
 	}
-	expiry->front[expiry->front_count++] = item;
+	if (expiry->front_first + expiry->front_count == FRONT_CAPACITY) {
+		memmove(expiry->front, expiry->front + expiry->front_first,
+			expiry->front_count * sizeof(expiry->front[0]));
+		expiry->front_first = 0;
+	}
+	expiry->front[expiry->front_first + expiry->front_count++] = item;
 }
 
+/* Most items are due after those that are there. */
 static void
 insert_at_front(struct wm_expiry *expiry, struct wm_expiry_item item)
 {
 	append_to_front(expiry, item);
+	struct wm_expiry_item *front = expiry->front + expiry->front_first;
 	size_t at = expiry->front_count - 1;
 
-	for (; at > 0 && expiry->front[at - 1].due_us < item.due_us; at--)
-		expiry->front[at] = expiry->front[at - 1];
-	expiry->front[at] = item;
+	for (; at > 0 && front[at - 1].due_us > item.due_us; at--)
+		front[at] = front[at - 1];
+	front[at] = item;
 }
 
-/* The latest first: shell sort, which for so few items is short and quick. */
+/* Shell sort, which for so few items is short and quick. */
 static void
 sort_front(struct wm_expiry *expiry)
 {
 	static const size_t steps[] = { 57, 23, 10, 4, 1 };
-	struct wm_expiry_item *front = expiry->front;
+	struct wm_expiry_item *front = expiry->front + expiry->front_first;
 
 	for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
 		size_t step = steps[s];
@@ -147,7 +155,7 @@ sort_front(struct wm_expiry *expiry)
 			struct wm_expiry_item item = front[i];
 			size_t at = i;
 
-			for (; at >= step && front[at - step].due_us < item.due_us; at -= step)
+			for (; at >= step && front[at - step].due_us > item.due_us; at -= step)
 				front[at] = front[at - step];
 			front[at] = item;
 		}
@@ -163,7 +171,7 @@ deal_out_front(struct wm_expiry *expiry)
 	expiry->front_count = 0;
 	expiry->front_last = 0;
 	for (size_t i = 0; i < count; i++)
-		put_in_bucket(expiry, expiry->front[i]);
+		put_in_bucket(expiry, expiry->front[expiry->front_first + i]);
 }
 
 void
@@ -192,7 +200,7 @@ int64_t
 wm_expiry_due_us(const struct wm_expiry *expiry)
 {
 	if (expiry->front_count != 0)
-		return expiry->front[expiry->front_count - 1].due_us;
+		return expiry->front[expiry->front_first].due_us;
 	if (expiry->levels == 0)
 		return INT64_MAX;
 	unsigned level = lowest_level(expiry);
@@ -259,7 +267,8 @@ wm_expiry_take(struct wm_expiry *expiry, int64_t watermark_us)
 	while (wm_expiry_due_us(expiry) <= watermark_us && expiry->count != 0) {
 		if (expiry->front_count != 0) {
 			expiry->count--;
-			return expiry->front[--expiry->front_count].item;
+			expiry->front_count--;
+			return expiry->front[expiry->front_first++].item;
 		}
 		unsigned level = lowest_level(expiry), digit = (unsigned)__builtin_ctzll(expiry->filled[level]);
 		if (level == 0) {

@@ -37,8 +37,8 @@ struct wm_expiry_item {
 
 /* All zero bytes are an empty one. Fields are for reading. */
 struct wm_expiry {
-	struct wm_expiry_item *front; /* what comes first, sorted, the earliest last */
-	size_t front_count, front_capacity;
+	struct wm_expiry_item *front; /* what comes first, sorted: from front_first on */
+	size_t front_first, front_count;
 	/* Times as numbers from 0: what is not above front_last is in front, all else in buckets; what is in those differs from base
 	   at its level, and is not below it. */
 	uint64_t front_last;
