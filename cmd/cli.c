@@ -1089,7 +1089,7 @@ check_inputs(struct cli_common *common)
 }
 
 static void
-check_guards(struct cli_common *common)
+check_guards(const struct cli_tool *tool, struct cli_common *common)
 {
 	if (common->max_jump.text != NULL && common->delay.text == NULL)
 		cli_misuse("--max-jump: there is no watermark that could jump: give a delay with -w");
@@ -1099,7 +1099,7 @@ check_guards(struct cli_common *common)
 		cli_misuse(
 			"--max-ahead: ahead of what? name the column of arrival times with --ingest COLUMN, or write "
 			"--ingest now");
-	if (common->ingest != NULL && common->max_ahead.text == NULL)
+	if (common->ingest != NULL && common->max_ahead.text == NULL && !tool->measures_arrival)
 		cli_misuse("--ingest: nothing asks for the arrival time: give --max-ahead D");
 	common->is_ingest_now = common->ingest != NULL && strcmp(common->ingest, "now") == 0;
 }
@@ -1206,11 +1206,11 @@ check_reports(struct cli_common *common)
 }
 
 static void
-check_common(struct cli_common *common)
+check_common(const struct cli_tool *tool, struct cli_common *common)
 {
 	check_delimiter(common);
 	check_trigger(common);
-	check_guards(common);
+	check_guards(tool, common);
 	check_sources(common);
 	check_zone_and_reference(common);
 	check_reports(common);
@@ -1230,10 +1230,16 @@ struct parse {
 	bool is_given[OPTIONS_MAX]; /* by row of the table */
 };
 
+/* Those that the tool has itself are left out. */
 static size_t
 add_options(struct parse *parse, size_t count, const struct cli_option *options)
 {
+	bool is_own = options == parse->tool->options;
+
 	for (; options->name != NULL; options++) {
+		if (!is_own && !is_heading(options) &&
+			find_name(parse->tool->options, wm_span_of(options->name)) != NULL)
+			continue;
 		assert(count + 1 < OPTIONS_MAX);
 		parse->table[count++] = *options;
 	}
@@ -1361,7 +1367,7 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 	common->files = (const char *const *)argv + 1;
 	common->files_count = files_count;
 	check_paths(parse.table, options);
-	check_common(common);
+	check_common(tool, common);
 }
 
 void

@@ -102,8 +102,10 @@ struct cli_tool {
 	const char *summary;  /* "aggregate by event-time window and key" */
 	const char *usage;    /* "[OPTION]... [FILE]..." */
 	const char *examples; /* two or three lines at the end of --help, separated by line ends; 78 columns */
-	const struct cli_option *options; /* its own, which come first in --help */
-	unsigned groups;                  /* of enum cli_group */
+	const struct cli_option
+		*options;      /* its own, which come first in --help and replace common ones of the same name */
+	unsigned groups;       /* of enum cli_group */
+	bool measures_arrival; /* --ingest has a use without --max-ahead */
 };
 
 enum cli_trigger_word {
@@ -152,7 +154,7 @@ struct cli_common {
 	struct cli_duration idle_close;
 	struct cli_duration max_jump; /* never 0 where given */
 	struct cli_duration max_ahead;
-	const char *ingest;  /* a column, or "now"; needed by and for max_ahead */
+	const char *ingest;  /* a column, or "now"; needed by max_ahead */
 	const char *trigger; /* as typed */
 	int eof;             /* enum cli_eof; a tool sets CLI_EOF_DEFAULT before where it makes a difference */
 	const char *compat;  /* "spark" or NULL */

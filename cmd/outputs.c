@@ -277,7 +277,8 @@ put_header(struct outputs *outputs)
 	const struct wm_row_format *format = &outputs->row_format;
 	struct wm_buf *line = &outputs->line;
 
-	if (format->format == WM_FORMAT_NDJSON || outputs->common->no_output_header || !outputs->out.was_empty)
+	if (format->format == WM_FORMAT_NDJSON || outputs->common->no_output_header || !outputs->out.was_empty ||
+		outputs->names_count == 0)
 		return;
 	wm_buf_reset(line);
 	for (size_t i = 0; i < outputs->names_count; i++) {
@@ -326,6 +327,9 @@ outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 	const struct wm_row_format *format = &outputs->row_format;
 	struct wm_buf *line = &outputs->line;
 
+	/* An input without a byte told nothing, and gives nothing. */
+	if (format->format == WM_FORMAT_AUTO && outputs->display == NULL)
+		return;
 	wm_buf_reset(line);
 	if (outputs->display != NULL) {
 		for (size_t i = 0; i < outputs->names_count; i++)
@@ -397,6 +401,12 @@ add_late_info(struct wm_buf *line, const struct wm_reader *reader, int64_t late_
 		insert_before_line_end(line, wm_buf_span(&info));
 	}
 	wm_buf_release(&info);
+}
+
+void
+outputs_put_text(struct outputs *outputs, struct wm_span text)
+{
+	put(outputs, outputs->out.writer, text);
 }
 
 void

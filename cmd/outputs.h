@@ -42,6 +42,9 @@ void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, s
  */
 void outputs_put_row(struct outputs *outputs, const struct wm_value *values);
 
+/* Results that are no rows, as they are; without columns there is no header. */
+void outputs_put_text(struct outputs *outputs, struct wm_span text);
+
 /* A late row as it came; late_by_us and watermark_us for --late-info. Does nothing without --late. */
 void outputs_put_late(struct outputs *outputs, struct wm_reader *reader, const struct wm_record *rec,
 	int64_t late_by_us, int64_t watermark_us);

@@ -137,7 +137,9 @@ set_buf(struct wm_buf *buf, struct wm_span text)
 {
 	struct wm_buf copy;
 
-	/* The text may be the buffer's own. */
+	/* Those who have it borrowed may keep it as long as it is the same. */
+	if (wm_span_equal(text, wm_buf_span(buf)))
+		return;
 	wm_buf_init(&copy, WM_BUF_UNBOUNDED);
 	wm_buf_add(&copy, text.data, text.len);
 	wm_buf_release(buf);
@@ -459,6 +461,12 @@ resolve(struct resume *r, struct wm_err *err)
 		r->path = wm_checkpoint_beside(strcmp(folder, "/") == 0 ? "" : folder, base);
 		free(base);
 		free(folder);
+		/* A name that is taken all the same is a link that leads nowhere, which a rename would replace. */
+		int fd = calls->open(calls->self, r->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+		if (fd == -1 && errno == ELOOP)
+			return wm_err_set(err, WM_ERR_IO, "%s: is a symbolic link that leads nowhere: remove it", path);
+		if (fd != -1)
+			calls->close(calls->self, fd);
 	}
 	r->prev_path = wm_checkpoint_beside(r->path, ".prev");
 	return true;

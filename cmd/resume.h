@@ -126,7 +126,7 @@ enum resume_action {
 	RESUME_SKIP      /* a pipe: its first offset bytes were processed; see resume_check_head() */
 };
 
-/* Where an input stood; also what it is told with resume_set_input(). Spans are borrowed. */
+/* Where an input stood; also what it is told with resume_set_input(). A span of resume_start() is borrowed until another text is set for it. */
 struct resume_position {
 	uint64_t offset;         /* bytes processed: whole records, the tail not counted */
 	uint64_t lines;          /* and lines */
@@ -138,8 +138,7 @@ struct resume_position {
 
 struct resume_start {
 	enum resume_action action;
-	struct resume_position
-		position; /* all zero with RESUME_BEGIN and RESUME_TOO_OLD; until the first resume_set_input() */
+	struct resume_position position; /* all zero with RESUME_BEGIN and RESUME_TOO_OLD */
 };
 
 /* After resume_decide(). */

@@ -59,6 +59,7 @@ struct stream {
 	size_t time_fields_count;
 	struct wm_value time_value;              /* of two columns */
 	struct wm_buf time_text;                 /* and its text */
+	bool reads_arrival;                      /* rows that have none are rejected */
 	struct wm_instant_parser *ingest_parser; /* NULL: the arrival time is not asked for, or is now */
 	size_t ingest_field;
 	size_t trigger_field;
@@ -82,6 +83,7 @@ struct stream {
 	enum phase phase;
 	struct wm_record rec;
 	int64_t event_time_us;    /* of the record that is delivered */
+	int64_t arrival_us;       /* of the same, if it was read */
 	bool is_file_begun;       /* a record of the FILE was taken in */
 	bool is_observed_plainly; /* the next record needs nothing of observe_more() */
 	size_t files_begun;
@@ -239,6 +241,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
 	s->watermark_us = s->has_watermark ? s->sources.combine.watermark_us : WM_TIME_NONE;
+	s->reads_arrival = common->ingest != NULL && (facts->wants_arrival || common->max_ahead.text != NULL);
 	s->is_notice_due = facts->needs_watermark && !s->has_watermark;
 	wm_trigger_init(
 		&s->trigger, trigger_kind(common->trigger_word), common->trigger_rows, common->trigger_period_us);
@@ -728,19 +731,18 @@ ends_batch(const struct stream *s, bool is_last)
 static bool
 admit_arrival(struct stream *s)
 {
-	int64_t arrival_us;
-
 	if (s->ingest_parser == NULL) {
-		arrival_us = clock_us(CLOCK_REALTIME);
+		s->arrival_us = clock_us(CLOCK_REALTIME);
 	} else {
 		const struct wm_value *value = &s->rec.fields[s->ingest_field];
-		const char *why = read_time(s->ingest_parser, value, &arrival_us);
+		const char *why = read_time(s->ingest_parser, value, &s->arrival_us);
 
 		if (why != NULL)
 			return reject_field(s, "bad-ingest", s->common->ingest, &s->event_time_us, "no arrival time",
 				value->text, wm_value_is_empty(value) ? NULL : why);
 	}
-	if (s->event_time_us <= wm_time_add(arrival_us, s->common->max_ahead.us))
+	if (s->common->max_ahead.text == NULL ||
+		s->event_time_us <= wm_time_add(s->arrival_us, s->common->max_ahead.us))
 		return true;
 	return reject_field(s, "implausible-time", s->time_name, &s->event_time_us,
 		"event time too far ahead of the arrival", time_value(s, &s->rec)->text, NULL);
@@ -774,7 +776,7 @@ admit(struct stream *s)
 			return reject_field(
 				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
-	return s->common->max_ahead.text == NULL || admit_arrival(s);
+	return !s->reads_arrival || admit_arrival(s);
 }
 
 static void
@@ -1050,6 +1052,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			row->watermark_us = s->watermark_us;
 			row->event_time_us = s->event_time_us;
 			row->highest_time_us = s->highest_us;
+			row->arrival_us = s->arrival_us;
 			row->readings = s->readings;
 			return STREAM_RECORD;
 		case PHASE_FLUSH:
@@ -1084,6 +1087,12 @@ stream_late(struct stream *s, int64_t windows_missed)
 	s->report.windows_missed += (uint64_t)windows_missed;
 	outputs_put_late(s->outputs, inputs_reader(s->inputs, s->input), &s->rec, s->watermark_us - s->event_time_us,
 		s->watermark_us);
+}
+
+void
+stream_put_text(struct stream *s, struct wm_span text)
+{
+	outputs_put_text(s->outputs, text);
 }
 
 void

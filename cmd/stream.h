@@ -37,6 +37,7 @@ struct stream;
 /* What a tool is, for the stream. */
 struct stream_facts {
 	const char *operator_name; /* in progress objects */
+	bool wants_arrival;        /* rows come with their arrival times, if --ingest tells them */
 	bool needs_watermark; /* without one nothing is written before the end: said on an input that does not end soon */
 };
 
@@ -66,6 +67,7 @@ struct stream_row {
 	/* of STREAM_RECORD */
 	int64_t event_time_us;
 	int64_t highest_time_us;           /* of its source, so far */
+	int64_t arrival_us;                /* with wants_arrival and --ingest */
 	const struct wm_reading *readings; /* in the order in which they were asked for */
 };
 
@@ -78,6 +80,9 @@ void stream_late(struct stream *s, int64_t windows_missed);
 
 /* Writes a row of results: a value for each column. */
 void stream_put_row(struct stream *s, const struct wm_value *values);
+
+/* Writes results that are no rows, as they are. The stream was begun without columns, and has ended. */
+void stream_put_text(struct stream *s, struct wm_span text);
 
 /* Whether the input goes on behind this end: what is open was kept back (--eof hold), or the run was stopped. */
 bool stream_is_held(const struct stream *s);

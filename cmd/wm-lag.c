@@ -21,17 +21,13 @@
 #include "lib/event/window.h"
 #include "lib/op/lag.h"
 #include "lib/record/display.h"
-#include "lib/record/writer.h"
 #include "lib/time/civil.h"
 #include "lib/time/instant.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* enum cli_output_format, and what it lacks. */
@@ -44,8 +40,6 @@ struct options {
 	const char *group_by;
 	const char *every;
 	const char *percentiles;
-	const char *ingest;
-	struct cli_duration max_ahead;
 	bool advise;
 	const char *target;
 	const char *tumbling;
@@ -57,10 +51,8 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 static const struct cli_option table[] = {
 	CLI_HEADING("Measures"),
-	{ 0, "ingest", "COLUMN|now", "arrival time of a row: measure the lag behind it too", CLI_COLUMN, AT(ingest),
-		CLI_SCREEN },
-	{ 0, "max-ahead", "D", "rows more than D ahead of their arrival (--ingest) are rejected", CLI_DURATION,
-		AT(max_ahead), CLI_ALL },
+	{ 0, "ingest", "COLUMN|now", "arrival time of a row: measure the lag behind it too", CLI_COLUMN,
+		AT(common.ingest), CLI_SCREEN },
 	{ 'g', "group-by", "COLUMNS", "keys: each is measured by itself", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 0, "every", "SIZE", "measure each window of event time by itself (1h, 1d)", CLI_SPAN_LIST, AT(every),
 		CLI_ALL },
@@ -77,11 +69,6 @@ static const struct cli_option table[] = {
 	{ 'o', "output-format", "same|csv|tsv|ndjson|table|prometheus",
 		"default table on a terminal, else same: as the input", CLI_CHOICE, AT(common.output_format),
 		CLI_SCREEN },
-	{ 0, "output-time", "iso|s|ms|us|ns", "format of times in the results (default iso)", CLI_CHOICE,
-		AT(common.output_time), CLI_ALL },
-	{ 0, "ofmt", "FORMAT", "printf format of computed fractions (%.3f)", CLI_TEXT, AT(common.ofmt), CLI_ALL },
-	{ 0, "no-output-header", NULL, "no header line", CLI_FLAG, AT(common.no_output_header), CLI_ALL },
-	{ 0, "out", "FILE", "results here instead of standard output", CLI_PATH, AT(common.out_path), CLI_ALL },
 	CLI_END,
 };
 static const struct cli_tool tool = {
@@ -91,7 +78,8 @@ static const struct cli_tool tool = {
 	.examples = "wm-lag -t time --ingest received --advise --tumbling 1h events.csv\n"
 		    "tail -n 100000 access.csv | wm-lag -t time -g host",
 	.options = table,
-	.groups = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS,
+	.groups = CLI_GROUP_STREAM,
+	.measures_arrival = true,
 };
 
 /* The options, understood. */
@@ -266,7 +254,7 @@ set_plan(struct plan *plan, const struct options *opt)
 		.advice = {
 			.is_wanted = opt->advise,
 			.given_us = opt->common.delay.text != NULL ? opt->common.delay.us : -1,
-			.has_arrival = opt->ingest != NULL,
+			.has_arrival = opt->common.ingest != NULL,
 			.has_windows = opt->tumbling != NULL || opt->sliding != NULL,
 		},
 		.has_every = opt->every != NULL,
@@ -858,29 +846,6 @@ show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 			show_details(plan, &group, &screen, out);
 }
 
-/* Writing text that is no rows */
-
-static void
-write_text(const struct plan *plan, struct wm_span text)
-{
-	const char *path = plan->opt->common.out_path;
-	int fd = path == NULL ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	struct wm_err err;
-
-	if (fd == -1) {
-		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", path == NULL ? "standard output" : path, strerror(errno));
-		cli_die(&err);
-	}
-	struct wm_writer *writer = wm_writer_new(fd, path == NULL ? "standard output" : path);
-	bool is_put = wm_writer_put(writer, text, &err);
-	bool is_broken_pipe = wm_writer_is_broken_pipe(writer);
-	bool is_closed = wm_writer_close(writer, &err);
-	if (is_broken_pipe)
-		exit(CLI_IO);
-	if (!is_put || !is_closed)
-		cli_die(&err);
-}
-
 static void
 write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, struct stream *s)
 {
@@ -896,63 +861,8 @@ write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, st
 		show_table(plan, lag, &text);
 	else
 		expose_lag(&expose, lag, &text);
-	write_text(plan, wm_buf_span(&text));
+	stream_put_text(s, wm_buf_span(&text));
 	wm_buf_release(&text);
-}
-
-/* Arrival times */
-
-struct arrivals {
-	struct wm_instant_parser *parser; /* NULL: the clock */
-	size_t reading;
-};
-
-static void
-open_arrivals(struct arrivals *arrivals, const struct plan *plan, struct stream *s)
-{
-	const struct cli_common *common = &plan->opt->common;
-	struct wm_err err;
-
-	*arrivals = (struct arrivals){ 0 };
-	if (!plan->advice.has_arrival || common->is_ingest_now)
-		return;
-	arrivals->reading = stream_want(s, wm_span_of(common->ingest), STREAM_TEXT);
-	arrivals->parser = wm_instant_parser_new(
-		wm_span_of("auto"), plan->zone, (enum wm_repeated_hour)common->repeated_hour, NULL, &err);
-	if (arrivals->parser == NULL)
-		cli_misuse("--ingest: %s", err.message);
-}
-
-/* The stream has read it before, and would have rejected the record. */
-static inline int64_t
-arrival_us(struct arrivals *arrivals, const struct stream_row *row)
-{
-	struct timespec now;
-	int64_t time_us = row->event_time_us;
-	const char *why;
-
-	if (arrivals->parser != NULL) {
-		(void)wm_instant_parse(arrivals->parser, row->readings[arrivals->reading].value.text, &time_us, &why);
-		return time_us;
-	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * WM_US_PER_SECOND + now.tv_nsec / 1000;
-}
-
-/* The common options for it are the tool's own: every record's arrival is read, even if nothing is too far ahead of it. */
-static void
-set_ingest(struct options *opt)
-{
-	if (opt->max_ahead.text != NULL && opt->ingest == NULL)
-		cli_misuse(
-			"--max-ahead: ahead of what? name the column of arrival times with --ingest COLUMN, or write "
-			"--ingest now");
-	if (opt->ingest == NULL)
-		return;
-	opt->common.ingest = opt->ingest;
-	opt->common.is_ingest_now = strcmp(opt->ingest, "now") == 0;
-	opt->common.max_ahead =
-		opt->max_ahead.text != NULL ? opt->max_ahead : (struct cli_duration){ WM_DURATION_US_MAX, "" };
 }
 
 static _Noreturn void
@@ -988,19 +898,18 @@ say_state(const struct wm_lag *lag, struct stream *s)
 }
 
 static void
-measure(struct wm_lag *lag, const struct plan *plan, struct arrivals *arrivals, const struct stream_row *row)
+measure(struct wm_lag *lag, const struct plan *plan, const struct stream_row *row)
 {
 	struct wm_value keys[WM_KEYS_MAX];
 	struct wm_lag_record record = {
 		.event_time_us = row->event_time_us,
 		.highest_time_us = row->highest_time_us,
+		.arrival_us = row->arrival_us,
 		.keys = keys,
 	};
 
 	for (size_t i = 0; i < plan->keys_count; i++)
 		keys[i] = row->readings[i].value;
-	if (plan->advice.has_arrival)
-		record.arrival_us = arrival_us(arrivals, row);
 	wm_lag_add(lag, &record);
 }
 
@@ -1011,15 +920,13 @@ main(int argc, char **argv)
 	struct plan plan;
 
 	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
-	set_ingest(&opt);
 	set_plan(&plan, &opt);
 	bool is_text = plan.format == CLI_OUTPUT_TABLE || plan.format == FORMAT_PROMETHEUS;
 	opt.common.output_format = is_text ? CLI_OUTPUT_CSV : plan.format;
-	opt.common.no_output_header = opt.common.no_output_header || is_text;
 	if (opt.common.explain)
 		explain(&plan);
 
-	const struct stream_facts facts = { "lag", false };
+	const struct stream_facts facts = { .operator_name = "lag", .wants_arrival = true };
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct rows rows;
 	open_rows(&rows, &plan);
@@ -1028,15 +935,13 @@ main(int argc, char **argv)
 		rest = wm_span_of(opt.group_by);
 	while (wm_list_next(&rest, ',', &key))
 		stream_want(s, key, STREAM_TEXT);
-	struct arrivals arrivals;
-	open_arrivals(&arrivals, &plan, s);
 	add_group_names(&rows, &plan);
 	if (opt.advise)
 		add_advice_names(&rows, &plan);
 	else
 		add_measure_names(&rows, &plan);
 	check_names(&rows);
-	stream_begin(s, rows.names, rows.count);
+	stream_begin(s, rows.names, is_text ? 0 : rows.count);
 
 	struct wm_lag_options lag_options = {
 		.keys_count = plan.keys_count,
@@ -1054,7 +959,7 @@ main(int argc, char **argv)
 			say_state(lag, s);
 		if (item != STREAM_RECORD)
 			continue;
-		measure(lag, &plan, &arrivals, &row);
+		measure(lag, &plan, &row);
 		if (wm_is_behind(row.event_time_us, row.watermark_us))
 			stream_late(s, 0);
 		else
@@ -1064,7 +969,6 @@ main(int argc, char **argv)
 	write_results(&plan, &rows, lag, s);
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	wm_lag_free(lag);
-	wm_instant_parser_free(arrivals.parser);
 	release_rows(&rows);
 	release_plan(&plan);
 	cli_release(&opt.common);

@@ -272,7 +272,7 @@ main(int argc, char **argv)
 	if (opt.mode == WM_MODE_COMPLETE && opt.common.trigger == NULL)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
-	const struct stream_facts facts = { "windowing", opt.mode == WM_MODE_APPEND };
+	const struct stream_facts facts = { "windowing", false, opt.mode == WM_MODE_APPEND };
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct results results;
 	open_results(&results, s, &opt, agg);

@@ -529,7 +529,7 @@ new_session(struct wm_sessions *w, struct wm_entry *entry, int64_t start_us, int
 		*progress_of(session) = (struct progress){ 0 };
 	wm_agg_cell_init(w->agg, cell_of(w, session));
 	if (w->mode == WM_MODE_APPEND)
-		wm_expiry_put(&w->expiry, is_complete(w, session) ? kept_until_us(w, session) : end_us, session);
+		wm_expiry_put(&w->expiry, end_us, session);
 	return session;
 }
 

@@ -71,11 +71,13 @@ class Case:
         args = ["wm-window", "-t", "event_time"]
         if options["threshold"] != "none":
             args += ["-w", options["threshold"]]
-        if options["window"] == options["slide"]:
+        if "gap" in options:
+            args += ["--session", options["gap"]]
+        elif options["window"] == options["slide"]:
             args += ["--tumbling", options["window"]]
         else:
             args += ["--sliding", f"{options['window']},{options['slide']}"]
-        if options["start"] != "0 seconds":
+        if options.get("start", "0 seconds") != "0 seconds":
             args += ["--offset", options["start"]]
         if "keys" in options:
             args += ["-g", ",".join(options["keys"].split())]

@@ -113,7 +113,8 @@ merged(struct bench *bench, const char *const *main_lines, const char *const *la
 	return wm_buf_span(&out);
 }
 
-#define LIST(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+#define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define NOTHING ((const char *const[]){ NULL })
 
 static const struct wm_merge_options one_key = { .keys_count = 1 };
 
@@ -168,14 +169,14 @@ test_rules(void)
 	expect_failure("what is not", WM_MERGE_EQUAL, LIST("a,x\n", "b,y\n"), LIST("b,z\n"),
 		"late:2: column 'v': 'z', but 'y' at main:3, and no option");
 	expect_failure("an empty one is not equal either", WM_MERGE_EQUAL, LIST("a,x\n"), LIST("a,\n"), "late:2: ");
-	expect_failure("two late rows that differ", WM_MERGE_EQUAL, LIST(), LIST("b,z\n", "b,y\n"),
+	expect_failure("two late rows that differ", WM_MERGE_EQUAL, NOTHING, LIST("b,z\n", "b,y\n"),
 		"late:3: column 'v': 'y', but 'z' at late:2");
 	expect_failure("no number among late rows", WM_MERGE_SUM, LIST("a,1\n"), LIST("c,1\n", "b,x\n"),
 		"late:3: column 'v': 'x' is no number");
 	expect_failure("no number in MAIN", WM_MERGE_SUM, LIST("a,1\n", "b,NaN\n"), LIST("b,1\n"),
 		"main:3: column 'v': 'NaN' is no number");
 	expect("one that nothing is added to", WM_MERGE_SUM, LIST("a,1\n", "b,NaN\n"), LIST("a,1\n"), "a,2\nb,NaN\n");
-	expect_failure("a key twice in MAIN", WM_MERGE_SUM, LIST("a,1\n", "a,1\n"), LIST(),
+	expect_failure("a key twice in MAIN", WM_MERGE_SUM, LIST("a,1\n", "a,1\n"), NOTHING,
 		"main:3: the key stands in line 2 already");
 	expect_failure("a key twice in MAIN, apart", WM_MERGE_SUM, LIST("a,1\n", "b,1\n", "a,1\n"), LIST("a,1\n"),
 		"main:4: the key stands in line 2 already, and late:2 could mean either");
@@ -194,7 +195,7 @@ test_order(void)
 		LIST("c,2\n", "f,2\n", "e,2\n"), "b,1\nc,2\nd,1\na,1\ng,1\ne,2\nf,2\n");
 	expect("a row that MAIN has later is not put in", WM_MERGE_SUM, LIST("b,1\n", "d,1\n", "c,1\n"), LIST("c,2\n"),
 		"b,1\nd,1\nc,3\n");
-	expect("empty, numbers, times, texts", WM_MERGE_SUM, LIST(),
+	expect("empty, numbers, times, texts", WM_MERGE_SUM, NOTHING,
 		LIST("x,1\n", "2024-01-01,1\n", "7,1\n", ",1\n", "2023-12-31T23:59:59Z,1\n"),
 		",1\n7,1\n2023-12-31T23:59:59Z,1\n2024-01-01,1\nx,1\n");
 	expect("one instant is one key", WM_MERGE_SUM, LIST("2024-01-01T00:00:00Z,1\n"),
@@ -203,7 +204,7 @@ test_order(void)
 		LIST("2024-01-01T00:00:00.500Z,2\n"), "2024-01-01T00:00:00Z,1\n2024-01-01T00:00:00.500Z,2\n");
 	expect("numbers are keys by their text", WM_MERGE_SUM, LIST("01,1\n"), LIST("1,2\n", "1.0,2\n"),
 		"01,1\n1,2\n1.0,2\n");
-	expect("an empty table", WM_MERGE_SUM, LIST(), LIST(), "");
+	expect("an empty table", WM_MERGE_SUM, NOTHING, NOTHING, "");
 }
 
 static void
@@ -255,8 +256,8 @@ test_range(void)
 	expect_range("or at the end", LIST("1,a\n"), LIST("15,x\n"), "1,a\n15,x\n");
 	expect_range("also where MAIN is in no order", LIST("8,a\n", "1,b\n", "30,b\n"), LIST("15,x\n"),
 		"8,a\n1,b\n30,b\n15,x\n");
-	expect_range("nothing in place of it", LIST("1,a\n", "15,b\n", "30,c\n"), LIST(), "1,a\n30,c\n");
-	expect_range("nothing at all", LIST(), LIST("15,x\n"), "15,x\n");
+	expect_range("nothing in place of it", LIST("1,a\n", "15,b\n", "30,c\n"), NOTHING, "1,a\n30,c\n");
+	expect_range("nothing at all", NOTHING, LIST("15,x\n"), "15,x\n");
 	expect_range("outside", LIST("1,a\n"), LIST("15,x\n", "20,x\n"), "");
 	tap_text(err.message,
 		"late:3: 1970-01-01T00:00:00.000020Z is outside of the range that is replaced, from "
@@ -292,7 +293,7 @@ test_states(void)
 	end(&bench);
 
 	begin(&bench, WM_FORMAT_CSV, "k,n", &(struct wm_merge_options){ .keys_count = 1, .is_of_states = true });
-	tap_ok(merged(&bench, LIST("a,1:count:3\n", "b,7\n"), LIST()).len == 0 &&
+	tap_ok(merged(&bench, LIST("a,1:count:3\n", "b,7\n"), NOTHING).len == 0 &&
 			strncmp(err.message, "main:3: column 'n': ", 20) == 0,
 		"a text that is no state");
 	end(&bench);

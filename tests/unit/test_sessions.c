@@ -312,7 +312,7 @@ advance_both(struct stream *s, int64_t watermark_us, bool only_if_due)
 static bool
 add_both(struct stream *s, const struct model_record *record, int64_t watermark_us, int64_t highest_us)
 {
-	static struct wm_buf number, text;
+	struct wm_buf number, text;
 	char letter[2] = { (char)('a' + record->key), 0 };
 	struct wm_value keys[2] = {
 		{ wm_span_of("same"), WM_KIND_TEXT },
@@ -604,6 +604,16 @@ test_counts(void)
 	counts = wm_sessions_counts(e.w);
 	tap_ok(counts.groups == 1 && counts.updated == 3 && counts.removed == 1, "one goes, the other gets one more");
 	end(&e, "0 11 a 2 3 on-time 0\n1 22 b 3 21 on-time 0\n", "what they were");
+
+	begin(&e, 10, 100, NULL);
+	wm_sessions_count_updates(e.w);
+	row(&e, 0, "a");
+	row(&e, 15, "a");
+	row(&e, 8, "a");
+	row(&e, 2, "a");
+	counts = wm_sessions_counts(e.w);
+	tap_ok(counts.groups == 1 && counts.updated == 2 && counts.removed == 1, "two that got rows are joined");
+	end(&e, "0 25 a 4 29 on-time 0\n", "to one");
 }
 
 /* A long stream: sessions come and go with long texts, one key's never ends. Memory stays where it was early on. */
@@ -691,6 +701,12 @@ test_hostile_state(void)
 		wm_sessions_free(w);
 	}
 	tap_ok(is_refused, "every state that is cut short is refused");
+	bytes.data[7] = 0x40; /* the watermark */
+	w = wm_sessions_new(agg, 2, WM_MODE_APPEND, &panes, false);
+	wm_get_init(&in, wm_buf_span(&bytes));
+	tap_ok(!wm_sessions_decode(w, &in), "so is one with sessions that its watermark has passed");
+	wm_sessions_free(w);
+	bytes.data[7] = 0;
 	for (int i = 0; i < 3000; i++) {
 		size_t at = tap_random(&seed) % bytes.len;
 		char kept = bytes.data[at];

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Laws of wm-merge, each held to one run of wm-window over everything, or to a model of a few lines.
+
+split     rows split into on-time and late files, windows of each merged in any order: the table of one run
+partial   the same for every aggregate, by states, on any number of files
+replace   rows of the range give way, all others stay as they are, byte for byte
+repeat    what may be repeated changes nothing the second time
+kill      a file rewritten in place is the old one or the new one at every moment
+
+Names of laws on the command line run those alone; WM_SEED starts the seeds elsewhere.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import harness
+
+SEED = int(os.environ.get("WM_SEED", "1"))
+SPLITS = 60
+PARTIAL_SPLITS = 40
+REPLACES = 60
+REPEATS = 30
+KILLS = 40
+KEYS = ["a", "b", "c,d", 'e"f', "", "g h"]
+PARTIAL_AGGREGATES = ("count,count:v,sum:v,avg:v,min:v,max:v,first:v,last:v,var:v,stddev:v,median:v,p95:v,p99.9:v,"
+                      "distinct:v,rate,count:v:gt:5,share:v:gt:5,avg:v:if:k:eq:a")
+
+
+def run(folder, *args):
+    """A tool's output; it must end well and say nothing."""
+    result = harness.run([str(arg) for arg in args], cwd=folder)
+    if result.returncode != 0 or result.stderr:
+        raise ValueError(f"status {result.returncode} of {' '.join(map(str, args))}\n{result.stderr.decode()}")
+    return result.stdout
+
+
+def field(text):
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"') else text
+
+
+def number(rng):
+    kind = rng.randrange(6)
+    if kind == 0:
+        return ""
+    if kind == 1:
+        return rng.choice(["0.1", "-0.1", "1e3", "2", "2.0", "02"])
+    return str(rng.randrange(-1000, 1000)) if kind < 4 else f"{rng.randrange(-10**6, 10**6) / 1000}"
+
+
+def rows_of(rng, count):
+    return [(rng.randrange(100), rng.choice(KEYS), number(rng)) for _ in range(count)]
+
+
+def write_rows(path, rows, form):
+    if form == "csv":
+        lines = ["ts,k,v"] + [f"{ts},{field(key)},{value}" for ts, key, value in rows]
+    else:
+        # "02" is no JSON number; a text that is a number is one all the same.
+        lines = [json.dumps({"ts": ts, "k": key, "v": value or None}) for ts, key, value in rows]
+    path.write_text("".join(line + "\n" for line in lines))
+
+
+def split_rows(rng, rows, parts_count):
+    parts = [[] for _ in range(parts_count)]
+    for row in rows:
+        parts[rng.randrange(parts_count)].append(row)
+    return parts
+
+
+def tables_of(folder, rng, form, rows, parts_count, window):
+    """One table of all rows, and one a part, in any order; names of the files."""
+    write_rows(folder / "all", rows, form)
+    names = []
+    for index, part in enumerate(split_rows(rng, rows, parts_count)):
+        write_rows(folder / f"part{index}", part, form)
+        (folder / f"table{index}").write_bytes(run(folder, "wm-window", *window, "-i", form, f"part{index}"))
+        names.append(f"table{index}")
+    rng.shuffle(names)
+    return run(folder, "wm-window", *window, "-i", form, "all"), names
+
+
+def law_split(tap, folder):
+    fault = None
+    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-a", "count,sum:v,min:v,max:v"]
+    merge = ["wm-merge", "-k", "window_start,window_end,k", "--sum", "count,v_sum", "--min", "v_min", "--max", "v_max"]
+    for seed in range(SEED, SEED + SPLITS):
+        rng = random.Random(seed)
+        form = rng.choice(["csv", "ndjson"])
+        want, names = tables_of(folder, rng, form, rows_of(rng, rng.randrange(1, 200)), rng.randrange(2, 5), window)
+        got = run(folder, *merge, "-i", form, *names)
+        # One at a time, the recipe of every night.
+        (folder / "daily").write_bytes((folder / names[0]).read_bytes())
+        for name in names[1:]:
+            (folder / "daily").write_bytes(run(folder, *merge, "-i", form, "daily", name))
+        nightly = (folder / "daily").read_bytes()
+        if got != want or nightly != want:
+            fault = f"WM_SEED={seed} ({form}): {'together' if got != want else 'one by one'}"
+            break
+    tap.ok(fault is None, f"split: {SPLITS} tables merged from parts are those of one run", fault or "")
+
+
+def law_partial(tap, folder):
+    if b"--partial" not in run(folder, "wm-window", "--help=all"):
+        tap.skip("partial: states of parts give the results of one run", "wm-window has no --partial")
+        return
+    fault = None
+    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-a", PARTIAL_AGGREGATES]
+    merge = ["wm-merge", "-k", "window_start,window_end,k"]
+    for seed in range(SEED, SEED + PARTIAL_SPLITS):
+        rng = random.Random(seed)
+        form = rng.choice(["csv", "ndjson"])
+        # first and last: of equal event times the order of input decides, which parts do not have
+        rows = [(ts * 1000 + index, key, value)
+                for index, (ts, key, value) in enumerate(rows_of(rng, rng.randrange(1, 300)))]
+        rows = [(f"1970-01-01T00:{ts // 60000:02d}:{ts // 1000 % 60:02d}.{ts % 1000:03d}Z", key, value)
+                for ts, key, value in rows]
+        _, names = tables_of(folder, rng, form, rows, rng.randrange(1, 5), [*window, "--partial"])
+        want = run(folder, "wm-window", *window, "-i", form, "all")
+        got = run(folder, *merge, "--partial", "-i", form, *names)
+        (folder / "states").write_bytes(run(folder, *merge, "--keep-partial", "-i", form, *names))
+        kept = run(folder, *merge, "--partial", "-i", form, "states")
+        if got != want or kept != want:
+            fault = f"WM_SEED={seed} ({form}): {'merged' if got != want else 'merged, kept and merged'}"
+            break
+    tap.ok(fault is None, f"partial: states of {PARTIAL_SPLITS} splits give the results of one run", fault or "")
+
+
+def instant(second):
+    return harness.print_instant(second * 1_000_000)
+
+
+def random_table(rng, count, start=0):
+    """Lines of a table in order of time, some with a quoted field."""
+    seconds = sorted(rng.randrange(start, start + 1000) for _ in range(count))
+    return [(second, f'{instant(second)},{rng.choice(["x", chr(34) + "y, z" + chr(34)])},{rng.randrange(100)}\n')
+            for second in seconds]
+
+
+def law_replace(tap, folder):
+    fault = None
+    header = "window_start,k,n\n"
+    for seed in range(SEED, SEED + REPLACES):
+        rng = random.Random(seed)
+        table = random_table(rng, rng.randrange(60))
+        begin = rng.randrange(900)
+        end = begin + rng.randrange(1, 200)
+        late = [(s, line) for s, line in random_table(rng, 60) if begin <= s < end]
+        if rng.random() < 0.3:
+            rng.shuffle(table)
+        (folder / "main").write_text(header + "".join(line for _, line in table))
+        (folder / "late").write_text(header + "".join(line for _, line in late))
+        replaced = [begin <= second < end for second, _ in table]
+        seconds = [second for second, _ in table]
+        # In place of the first; else before the first behind the range while the order holds; else at the end.
+        place = replaced.index(True) if True in replaced else next(
+            (i for i, s in enumerate(seconds) if s >= end and seconds[:i + 1] == sorted(seconds[:i + 1])), len(table))
+        stay = [line if not gone else "" for (_, line), gone in zip(table, replaced)]
+        want = header + "".join(stay[:place]) + "".join(line for _, line in late) + "".join(stay[place:])
+        got = run(folder, "wm-merge", "--replace", f"{instant(begin)},{instant(end)}", "-t", "window_start", "main",
+                  "late").decode()
+        if got != want:
+            fault = f"WM_SEED={seed}"
+            break
+    tap.ok(fault is None, f"replace: {REPLACES} ranges, and nothing else", fault or "")
+
+
+def law_repeat(tap, folder):
+    fault = None
+    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-a", "min:v,max:v,last:v"]
+    recipes = [
+        ["-k", "window_start,window_end,k", "--min", "v_min", "--max", "v_max", "--last", "v_last"],
+        ["--replace", "1970-01-01,1970-01-01T00:00:50Z", "-t", "window_start"],
+    ]
+    for seed in range(SEED, SEED + REPEATS):
+        rng = random.Random(seed)
+        recipe = rng.choice(recipes)
+        rows = rows_of(rng, 100)
+        late = [row for row in rows_of(rng, 50) if recipe[0] == "-k" or row[0] < 50]
+        for name, part in (("main", rows), ("late", late)):
+            write_rows(folder / "rows", part, "csv")
+            (folder / name).write_bytes(run(folder, "wm-window", *window, "rows"))
+        run(folder, "wm-merge", *recipe, "--in-place", "main", "late")
+        once = (folder / "main").read_bytes()
+        run(folder, "wm-merge", *recipe, "--in-place", "main", "late")
+        if (folder / "main").read_bytes() != once:
+            fault = f"WM_SEED={seed}: {' '.join(recipe)}"
+            break
+    tap.ok(fault is None, f"repeat: {REPEATS} recipes in place, twice", fault or "")
+
+
+def law_kill(tap, folder):
+    rng = random.Random(SEED)
+    header = "window_start,k,n\n"
+    old = (header + "".join(f"{instant(i)},k,{i}\n" for i in range(150_000))).encode()
+    (folder / "late").write_text(header + "".join(f"{instant(i)},k,new\n" for i in range(1000, 90_000)))
+    command = [str(harness.BIN / "wm-merge"), "--replace", f"{instant(1000)},{instant(90_000)}", "-t", "window_start",
+               "--in-place", "--backup", ".old", "main", "late"]
+    main = folder / "main"
+    main.write_bytes(old)
+    main.chmod(0o640)
+    begin = time.monotonic()
+    subprocess.run(command, cwd=folder, check=True)
+    seconds = time.monotonic() - begin
+    new = main.read_bytes()
+    sums = {hashlib.sha256(old).digest(), hashlib.sha256(new).digest()}
+    killed = 0
+    fault = None
+    if new == old or (folder / "main.old").read_bytes() != old or main.stat().st_mode & 0o777 != 0o640:
+        fault = "the run that was not killed"
+    for _ in range(KILLS):
+        main.write_bytes(old)
+        process = subprocess.Popen(command, cwd=folder)
+        time.sleep(rng.random() * seconds * 1.2)
+        process.kill()
+        killed += process.wait() != 0
+        if hashlib.sha256(main.read_bytes()).digest() not in sums or main.stat().st_mode & 0o777 != 0o640:
+            fault = "neither the old file nor the new one"
+            break
+        for left in folder.glob(".main.*"):
+            left.unlink()
+    tap.ok(fault is None and killed > 0, f"kill: the old file or the new one, {KILLS} times", fault or f"{killed} killed")
+
+
+LAWS = {"split": law_split, "partial": law_partial, "replace": law_replace, "repeat": law_repeat, "kill": law_kill}
+
+
+def main():
+    tap = harness.Tap()
+    for name in sys.argv[1:] or LAWS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                LAWS[name](tap, pathlib.Path(folder))
+            except ValueError as error:
+                tap.ok(False, name, error)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
