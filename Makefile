@@ -33,8 +33,8 @@ LIB := \
 	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
-	state/ordered state/shelves state/table \
-	op/dedup op/keys op/lag op/merge op/sort op/windowing
+	state/expiry state/keyed state/ordered state/pool state/shelves state/table \
+	op/dedup op/keys op/lag op/merge op/sessions op/sort op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
@@ -43,8 +43,8 @@ UNIT := \
 	csv cut display foreign header lines ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	ordered shelves table \
-	dedup lag sort windowing \
+	expiry keyed ordered pool shelves table \
+	dedup lag sessions sort windowing \
 	metrics progress report terminal
 
 FUZZ := lines records

@@ -68,6 +68,7 @@ struct stream {
 	size_t wanted_count;
 
 	struct sources sources;
+	bool has_sources;   /* more than the one that all records are of, or one that can be idle */
 	int64_t highest_us; /* highest event time of all; WM_TIME_NONE before the first */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
@@ -238,6 +239,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	s->has_watermark = common->delay.text != NULL;
 	s->highest_us = WM_TIME_NONE;
 	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->started_us);
+	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
 	s->watermark_us = s->has_watermark ? s->sources.combine.watermark_us : WM_TIME_NONE;
@@ -842,8 +844,8 @@ disorder_us(const struct stream *s)
 	return s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
 }
 
-/* The record counts: its event time is observed. */
-static inline void
+/* The record counts: its event time is observed; true if it is the highest of its source. */
+static inline bool
 observe(struct stream *s)
 {
 	struct wm_watermark *own = &s->sources.combine.sources[s->source].own;
@@ -852,8 +854,6 @@ observe(struct stream *s)
 	report_times_add(&s->report.batch_times, s->event_time_us);
 	if (!s->is_observed_plainly)
 		highest_us = observe_more(s, before_us);
-	if (highest_us > before_us)
-		own->highest_time_us = highest_us;
 	if (highest_us > s->highest_us) {
 		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->report.jump_us)
 			note_jump(s, highest_us - s->highest_us);
@@ -861,19 +861,19 @@ observe(struct stream *s)
 	} else if (disorder_us(s) > s->report.disorder_max_us) {
 		s->report.disorder_max_us = disorder_us(s);
 	}
+	if (highest_us <= before_us)
+		return false;
+	own->highest_time_us = highest_us;
+	return true;
 }
 
-/* Which source the record is of; true if the watermark moved, as another one has become idle. */
-static inline bool
+/* Which source the record is of, where there can be several; true if the watermark moved, as another one has become idle. */
+static __attribute__((noinline)) bool
 find_source(struct stream *s)
 {
 	struct wm_err err;
 
-	if (s->common->source_column == NULL) {
-		s->source = s->input;
-		if (!s->sources.can_be_idle)
-			return false;
-	}
+	s->source = s->input;
 	int64_t now_us = s->sources.can_be_idle ? clock_us(CLOCK_MONOTONIC) : 0;
 	if (s->common->source_column != NULL &&
 		!sources_find(&s->sources, &s->rec.fields[s->source_field], now_us, &s->source, &err))
@@ -892,10 +892,10 @@ take_in(struct stream *s, int64_t due_us)
 		join_batch(s, batch_value(s));
 	if (!admit(s))
 		return wm_trigger_is_full(&s->trigger) && end_batch(s);
-	bool has_moved = find_source(s);
-	observe(s);
+	bool has_moved = s->has_sources && find_source(s);
 	s->phase = PHASE_DELIVER;
-	has_moved = wm_combine_advance(&s->sources.combine, s->source) || has_moved;
+	if (observe(s))
+		has_moved |= wm_combine_advance(&s->sources.combine, s->source);
 	if (!s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
 		if (s->trigger.kind == WM_TRIGGER_EVENT)
@@ -1004,7 +1004,7 @@ read_on(struct stream *s, int64_t due_us)
 	struct wm_err err;
 
 	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
-	if (s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input))
+	if (s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input))
 		return begin_end(s);
 	switch (inputs_next(s->inputs, s->input, &s->rec, &reject, &err)) {
 	case INPUTS_RECORD:

@@ -100,6 +100,12 @@ static const struct cli_tool tool = {
 
 /* ---- what was asked for ---- */
 
+static bool
+is_standard_input(const char *file)
+{
+	return strcmp(file, "-") == 0;
+}
+
 /* A column that an option names. */
 struct named {
 	struct wm_column column;
@@ -297,18 +303,24 @@ check_in_place(const struct options *opt)
 	if (opt->common.output_format != CLI_OUTPUT_SAME || opt->common.no_output_header)
 		cli_misuse("--in-place: MAIN stays in its format: leave out %s",
 			opt->common.no_output_header ? "--no-output-header" : "-o");
-	if (strcmp(opt->common.files[0], "-") == 0)
+	if (is_standard_input(opt->common.files[0]))
 		cli_misuse("--in-place: MAIN is standard input: name a file");
 	if (opt->backup != NULL && (opt->backup[0] == '\0' || strchr(opt->backup, '/') != NULL))
 		cli_misuse("--backup: '%s' is no end of a file name: write .bak or ~", opt->backup);
+}
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 static void
 check_files(const struct options *opt)
 {
 	size_t count = opt->common.files_count;
-	bool is_partial = opt->partial || opt->keep_partial, has_standard_input = false;
-	struct stat main_file, file;
+	bool is_partial = opt->partial || opt->keep_partial, has_standard_input = false, has_main = false;
+	struct stat main_file = { 0 }, file, out;
 
 	if (count == 0)
 		cli_misuse("name MAIN, the finished table, and the late results: wm-merge ... MAIN LATE...");
@@ -316,25 +328,22 @@ check_files(const struct options *opt)
 		cli_misuse("'%s' is MAIN: name the late results behind it (- is standard input)", opt->common.files[0]);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = opt->common.files[i];
-		bool is_standard_input = strcmp(name, "-") == 0;
 
-		if (is_standard_input && has_standard_input)
-			cli_misuse("standard input is named twice");
-		has_standard_input = has_standard_input || is_standard_input;
-		if ((is_standard_input ? fstat(STDIN_FILENO, &file) : stat(name, &file)) == -1 ||
-			!S_ISREG(file.st_mode)) {
-			if (i == 0)
-				main_file = (struct stat){ 0 };
-			continue;
+		if (is_standard_input(name)) {
+			if (has_standard_input)
+				cli_misuse("standard input is named twice");
+			has_standard_input = true;
 		}
+		if ((is_standard_input(name) ? fstat(STDIN_FILENO, &file) : stat(name, &file)) == -1 ||
+			!S_ISREG(file.st_mode))
+			continue;
+		if (has_main && is_same_file(&file, &main_file))
+			cli_misuse("%s is MAIN, and named as late results too: name it once", name);
+		if (!opt->in_place && fstat(STDOUT_FILENO, &out) == 0 && is_same_file(&file, &out))
+			cli_misuse("%s is also standard output: write > new && mv new %s", name, name);
 		if (i == 0)
 			main_file = file;
-		else if (file.st_dev == main_file.st_dev && file.st_ino == main_file.st_ino)
-			cli_misuse("%s is MAIN, and named as late results too: name it once", name);
-		struct stat out;
-		if (!opt->in_place && fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev &&
-			out.st_ino == file.st_ino)
-			cli_misuse("%s is also standard output: write > new && mv new %s", name, name);
+		has_main = has_main || i == 0;
 	}
 }
 
@@ -373,12 +382,6 @@ release_plan(struct plan *plan)
 }
 
 /* ---- inputs ---- */
-
-static bool
-is_standard_input(const char *file)
-{
-	return strcmp(file, "-") == 0;
-}
 
 static const char *
 name_of(const char *file)
@@ -725,7 +728,7 @@ read_late_files(struct run *run)
 		read_late(run, common->files[i]);
 	if (run->layout == NULL && wm_reader_format(run->late) != WM_FORMAT_AUTO)
 		begin_table(run, run->late, NULL);
-	if (run->plan->merge.is_of_range && wm_reader_format(run->late) == WM_FORMAT_AUTO) {
+	if (run->plan->merge.is_of_range && wm_reader_counts(run->late).bytes == 0) {
 		(void)wm_err_set(&err, WM_ERR_DATA,
 			"--replace: nothing came in place of the rows, not even a header: if the range is to be empty, "
 			"name a file with a header alone");

@@ -126,11 +126,12 @@ struct wm_sessions {
 	void *cell;         /* while a session moves */
 
 	struct held held[HELD_MAX]; /* a ring, by number */
-	uint64_t held_next;         /* numbers: of the next record, of the first that is not counted yet, */
-	uint64_t held_first;
-	uint64_t held_placed, held_found; /* and of the first whose entry, whose session was not asked for yet */
-	int64_t held_start_us;            /* no held record begins, or ends, before these */
-	int64_t held_end_us;
+	uint64_t held_next;         /* the number of the next record */
+	uint64_t held_placed;       /* of the first whose entry was not asked for yet */
+	uint64_t held_found;        /* of the first whose session was not asked for yet */
+	uint64_t held_first;        /* of the first that was not counted yet */
+	int64_t held_start_us;      /* no held record begins before this, */
+	int64_t held_end_us;        /* or ends before this */
 	size_t readings_count;
 
 	bool has_touched; /* complete: a record came since the last advance */
@@ -312,8 +313,7 @@ settle(struct wm_sessions *w, struct session *session, const struct wm_arena *be
 }
 
 static void
-add_to_cell(
-	struct wm_sessions *w, struct session *session, const struct wm_reading *readings, int64_t event_time_us)
+add_to_cell(struct wm_sessions *w, struct session *session, const struct wm_reading *readings, int64_t event_time_us)
 {
 	struct home *home = session->home != 0 ? home_at(w, session->home) : newest_home(w);
 	struct wm_arena before = home->arena;
@@ -636,8 +636,9 @@ entry_for(struct wm_sessions *w, struct wm_span key, uint8_t tag, uint64_t hash)
 	return entry;
 }
 
-static struct session *
-count(struct wm_sessions *w, struct wm_entry *entry, const struct wm_reading *readings, int64_t start_us, int64_t end_us)
+static void
+count_record(struct wm_sessions *w, struct wm_entry *entry, const struct wm_reading *readings, int64_t start_us,
+	int64_t end_us)
 {
 	struct session *session = session_for(w, entry, start_us, end_us);
 
@@ -650,7 +651,6 @@ count(struct wm_sessions *w, struct wm_entry *entry, const struct wm_reading *re
 		progress_of(session)->rows++;
 		list_rows(w, session);
 	}
-	return session;
 }
 
 /* Held records */
@@ -670,7 +670,8 @@ fetch_session(const struct wm_sessions *w, const struct session *session)
 		__builtin_prefetch((const char *)session + at);
 }
 
-/* Takes the steps of all held records before a number that are still to be taken, and counts them. */
+/* The steps of held records: each takes all before a number on that have not taken it yet. */
+
 static void
 step_placed(struct wm_sessions *w, uint64_t until)
 {
@@ -704,7 +705,7 @@ step_counted(struct wm_sessions *w, uint64_t until)
 		if (entry == NULL)
 			entry = entry_for(w, held->key, held->tag, held->hash);
 		held->entry = NULL;
-		count(w, entry, held->readings, held->start_us, held->end_us);
+		count_record(w, entry, held->readings, held->start_us, held->end_us);
 	}
 }
 
@@ -805,7 +806,7 @@ wm_sessions_add(struct wm_sessions *w, const struct wm_window_record *record, in
 		return WM_WINDOW_USED;
 	}
 	count_held(w);
-	count(w, entry_for(w, key, tag, wm_hash(key, tag)), record->readings, start_us, end_us);
+	count_record(w, entry_for(w, key, tag, wm_hash(key, tag)), record->readings, start_us, end_us);
 	if (w->panes.early_period_us > 0)
 		note_highest(w, record->highest_time_us);
 	return WM_WINDOW_USED;
@@ -982,15 +983,15 @@ void
 wm_sessions_advance(struct wm_sessions *w, int64_t watermark_us)
 {
 	int64_t before_us = w->watermark_us;
+	int64_t after_us = watermark_us > before_us ? watermark_us : before_us;
 
 	if (w->is_draining)
 		end_draining(w);
 	/* Held records that begin after the watermark touch nothing that it completes. */
-	if (w->mode != WM_MODE_APPEND || w->held_start_us <= watermark_us)
+	if (w->mode != WM_MODE_APPEND || w->held_start_us <= after_us)
 		count_held(w);
 	make_due_ready(w);
-	if (watermark_us > w->watermark_us)
-		w->watermark_us = watermark_us;
+	w->watermark_us = after_us;
 	w->watermark_before_us = before_us;
 	w->has_touched = false;
 	if (w->mode == WM_MODE_APPEND)

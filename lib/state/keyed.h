@@ -41,12 +41,12 @@ wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 		__builtin_prefetch(&keyed->slots[hash & keyed->mask]);
 }
 
-/* Has an entry with a short key fetched, which may lie across two lines. */
+/* Has an entry with a short key fetched, which may lie across two lines. NULL will do. */
 static inline void
 wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 {
 	__builtin_prefetch(entry);
-	__builtin_prefetch((const char *)entry + 15 + keyed->value_bytes);
+	__builtin_prefetch((const void *)((uintptr_t)entry + 15 + keyed->value_bytes));
 }
 
 /* Has what is at its place fetched, which is most likely its entry. */

@@ -15,7 +15,7 @@ struct wm_pool_block;
 /* Fields are for reading. */
 struct wm_pool {
 	size_t object_bytes;
-	size_t block_bytes; /* a power of two; blocks are aligned to it */
+	size_t block_bytes;         /* a power of two; blocks are aligned to it */
 	struct wm_pool_block *open; /* with room for an object */
 	struct wm_pool_block *full;
 	struct wm_pool_block *spare; /* without an object, in neither list */

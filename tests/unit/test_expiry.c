@@ -56,7 +56,8 @@ stream_agrees(uint64_t *seed, int64_t span_us, int items)
 			is_in[i] = true;
 			wm_expiry_put(&expiry, times[i], &is_in[i]);
 		}
-		watermark_us += (int64_t)(tap_random(seed) % (uint64_t)(span_us / (1 + (int64_t)(tap_random(seed) % 20)) + 1));
+		watermark_us +=
+			(int64_t)(tap_random(seed) % (uint64_t)(span_us / (1 + (int64_t)(tap_random(seed) % 20)) + 1));
 		agrees = wm_expiry_due_us(&expiry) == model_due_us() && takes_like_model(&expiry, watermark_us) &&
 			wm_expiry_due_us(&expiry) == model_due_us();
 	}
@@ -93,7 +94,8 @@ test_memory(void)
 
 	for (int round = 0; round < 10; round++) {
 		for (size_t i = 0; i < sizeof(items); i++)
-			wm_expiry_put(&expiry, round * INT64_C(1000000) + (int64_t)(tap_random(&seed) % 1000000), &items[i]);
+			wm_expiry_put(
+				&expiry, round * INT64_C(1000000) + (int64_t)(tap_random(&seed) % 1000000), &items[i]);
 		if (round == 0)
 			tap_ok(expiry.bytes >= sizeof(items) * 16 && expiry.bytes < sizeof(items) * 19,
 				"an item takes 16 bytes and little more (%zu bytes for 100000)", expiry.bytes);

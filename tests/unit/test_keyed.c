@@ -14,7 +14,9 @@ static struct wm_span
 key_of(int i, char *text, uint8_t *tag)
 {
 	/* Lengths from 0 to 60 bytes, and every text twice, with another tag. */
-	int len = i / 2 == 0 ? 0 : snprintf(text, 80, "%d%.*s", i / 2, i % 5 * 12, "............................................................");
+	int len = i / 2 == 0 ? 0
+			     : snprintf(text, 80, "%d%.*s", i / 2, i % 5 * 12,
+				       "............................................................");
 
 	*tag = (uint8_t)(i % 2);
 	return wm_span(text, (size_t)len);
@@ -80,7 +82,8 @@ main(void)
 	tap_ok(finds, "finds, puts in and takes out what the model has");
 	tap_ok(counts, "counts it");
 	tap_ok(walks, "walks it all");
-	tap_ok(bytes_empty > 0 && bytes_empty <= 16 * 8, "is small again when all keys have gone (%zu bytes)", bytes_empty);
+	tap_ok(bytes_empty > 0 && bytes_empty <= 16 * 8, "is small again when all keys have gone (%zu bytes)",
+		bytes_empty);
 	wm_keyed_release(&keyed);
 	return tap_done();
 }

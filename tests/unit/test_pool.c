@@ -55,8 +55,8 @@ test_memory(void)
 	tap_int((int64_t)pool.bytes, 0, "no object, no memory");
 	for (int i = 0; i < OBJECTS; i++)
 		objects[i] = wm_pool_take(&pool);
-	tap_ok(pool.bytes < OBJECTS * 98 + pool.block_bytes, "nothing is kept beside an object (%zu bytes for %d of 96)",
-		pool.bytes, OBJECTS);
+	tap_ok(pool.bytes < OBJECTS * 98 + pool.block_bytes,
+		"nothing is kept beside an object (%zu bytes for %d of 96)", pool.bytes, OBJECTS);
 	/* Every other one goes: no block is empty. Then the rest of the first half: its blocks go. */
 	size_t most = pool.bytes;
 	for (int i = 0; i < OBJECTS; i += 2)

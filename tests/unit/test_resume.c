@@ -1206,6 +1206,33 @@ test_inputs(void)
 	disk_free(disk);
 }
 
+/* A file is told by its beginning and by what stands before the position, and a copy from a file that was moved. */
+static void
+test_content(void)
+{
+	const char *inputs[] = { "/d/long" };
+	struct disk *disk = disk_new(2);
+	struct run run = { .inputs = inputs, .inputs_count = 1, .out = "/d/out" };
+
+	for (size_t i = 0; i < 2000; i++)
+		append_text(disk, "/d/long", "line\n");
+	expect_run(disk, &run, BEGIN, "", "a long file");
+	append(disk, "/d/copy", wm_buf_span(contents(disk, "/d/long")));
+	inputs[0] = "/d/copy";
+	expect_run(disk, &run, BEGIN, "", "a copy begins while its original is there, named or not");
+	struct wm_buf *data = contents(disk, "/d/long");
+	data->data[10000 - 4097] ^= 1;
+	inputs[0] = "/d/long";
+	expect_run(disk, &run, DONE, "", "bytes between are not looked at");
+	data->data[10000 - 4096] ^= 1;
+	expect_run(disk, &run, BEGIN, "is another file now", "the last 4096 before the position are");
+	data->data[4096] ^= 1;
+	expect_run(disk, &run, DONE, "", "after the first 4096");
+	data->data[4095] ^= 1;
+	expect_run(disk, &run, BEGIN, "is another file now", "which are too");
+	disk_free(disk);
+}
+
 static void
 test_age(void)
 {
@@ -1339,6 +1366,38 @@ test_outputs(void)
 	if (!tap_ok(out->len > 20 && memcmp(out->data, "number:line\n", 12) == 0, "an empty one with a header"))
 		printf("#   got '%.*s'\n", (int)out->len, out->data);
 	disk_free(disk);
+}
+
+/* What is cut is on the disk before it is cut, all of it. */
+static void
+test_uncommitted(void)
+{
+	static const char *const inputs[] = { "/d/in" };
+	bool is_kept = true;
+
+	for (uint64_t seed = 1; seed <= 20 && is_kept; seed++) {
+		struct disk *disk = disk_new(seed);
+		struct run run = { .inputs = inputs, .inputs_count = 1, .out = "/d/out" };
+		char torn[10001];
+
+		memset(torn, 'x', sizeof(torn));
+		append_text(disk, "/d/in", "a\nb\n");
+		/* The call after the first commit: nothing was written yet. */
+		disk->stop = STOP_KILL;
+		disk->stop_at = 40;
+		is_kept = !toy_run(disk, &run);
+		recover(disk);
+		set_length(disk, "/d/out", 0);
+		append(disk, "/d/out", wm_span(torn, sizeof(torn)));
+		is_kept = is_kept && toy_run(disk, &run);
+		disk->stop = STOP_POWER;
+		disk->is_dead = true;
+		recover(disk);
+		const struct wm_buf *cut = contents(disk, "/d/out.uncommitted");
+		is_kept = is_kept && cut != NULL && wm_span_equal(wm_buf_span(cut), wm_span(torn, sizeof(torn)));
+		disk_free(disk);
+	}
+	tap_ok(is_kept, "all that is cut is kept, even without power");
 }
 
 static void
@@ -1746,8 +1805,10 @@ int
 main(void)
 {
 	test_inputs();
+	test_content();
 	test_age();
 	test_outputs();
+	test_uncommitted();
 	test_prev();
 	test_options();
 	test_lock();

@@ -327,7 +327,8 @@ add_both(struct stream *s, const struct model_record *record, int64_t watermark_
 	print_text(&text, record->value);
 	wm_reading_take(&readings[0], &(struct wm_value){ wm_buf_span(&number), WM_KIND_TEXT });
 	wm_reading_take(&readings[1], &(struct wm_value){ wm_buf_span(&text), WM_KIND_TEXT });
-	const struct wm_window_record row = { record->start_us, watermark_us, highest_us, keys + 2 - s->keys_count, readings };
+	const struct wm_window_record row = { record->start_us, watermark_us, highest_us, keys + 2 - s->keys_count,
+		readings };
 	bool is_used = wm_sessions_add(s->w, &row, record->end_us - record->start_us, &missed) == WM_WINDOW_USED;
 	/* What was borrowed for the call is not looked at after it. */
 	memset(text.data, '#', text.len);
@@ -543,7 +544,8 @@ test_touching(void)
 	begin(&e, 10, 200, NULL);
 	for (size_t i = 0; i < 7; i++)
 		row(&e, (int64_t[]){ 100, 110, 119, 200, 130, 140, 151 }[i], i == 3 ? "b" : "a");
-	end(&e, "100 129 a 3 332 on-time 0\n130 150 a 2 272 on-time 0\n151 161 a 1 152 on-time 0\n"
+	end(&e,
+		"100 129 a 3 332 on-time 0\n130 150 a 2 272 on-time 0\n151 161 a 1 152 on-time 0\n"
 		"200 210 b 1 201 on-time 0\n",
 		"exactly one gap apart is one session, a little more is two");
 
@@ -552,7 +554,8 @@ test_touching(void)
 	row(&e, 0, "a");
 	row(&e, 10, "a");
 	row(&e, 19, "a");
-	end(&e, "0 10 a 1 1 on-time 0\n10 29 a 2 31 on-time 0\n", "at delay 0 a session that ends at the watermark is closed");
+	end(&e, "0 10 a 1 1 on-time 0\n10 29 a 2 31 on-time 0\n",
+		"at delay 0 a session that ends at the watermark is closed");
 }
 
 static void
@@ -632,10 +635,10 @@ test_memory(void)
 	for (int i = 0; i < 120000; i++) {
 		int64_t time_us = i * 10 - (int64_t)(tap_random(&seed) % 500), missed, watermark_us = i * 10 - 5000;
 		uint64_t user = tap_random(&seed) % 2000;
-		struct wm_value key_value = { wm_span(key,
-						      (size_t)snprintf(key, sizeof(key), "user-%d",
-							      i % 20 == 0 ? 0 : (int)user)),
-			WM_KIND_TEXT };
+		struct wm_value key_value = {
+			wm_span(key, (size_t)snprintf(key, sizeof(key), "user-%d", i % 20 == 0 ? 0 : (int)user)),
+			WM_KIND_TEXT
+		};
 		struct wm_value values[2] = { { wm_span(text, 20 + tap_random(&seed) % 180), WM_KIND_TEXT },
 			{ wm_span(key + 5, key_value.text.len - 5), WM_KIND_TEXT } };
 		struct wm_reading readings[2];
@@ -655,12 +658,13 @@ test_memory(void)
 		if (i >= 30000 && bytes > late)
 			late = bytes;
 	}
-	tap_ok(late < early * 11 / 10, "memory stays flat over a long stream (%zu bytes at most early, %zu late)", early, late);
+	tap_ok(late < early * 11 / 10, "memory stays flat over a long stream (%zu bytes at most early, %zu late)",
+		early, late);
 	size_t before = wm_sessions_bytes(w);
 	wm_buf_reset(&out);
 	advance(w, agg, 1, WM_TIME_END, &out);
-	tap_ok(wm_sessions_open_count(w) == 0 && wm_sessions_bytes(w) < before / 3, "and goes with the sessions (%zu of %zu)",
-		wm_sessions_bytes(w), before);
+	tap_ok(wm_sessions_open_count(w) == 0 && wm_sessions_bytes(w) < before / 3,
+		"and goes with the sessions (%zu of %zu)", wm_sessions_bytes(w), before);
 	wm_sessions_free(w);
 	wm_agg_free(agg);
 	wm_buf_release(&out);
