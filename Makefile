@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-window wm-lag
 
-CMD := advice cli explain expose inputs metrics outputs plot progress report sources stream terminal windows
+CMD := advice cli explain expose inputs metrics outputs plot progress report results resume sources stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -33,8 +33,8 @@ LIB := \
 	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
-	state/expiry state/keyed state/ordered state/pool state/shelves state/table \
-	op/dedup op/keys op/lag op/merge op/sessions op/sort op/windowing
+	state/checkpoint state/expiry state/keyed state/ordered state/pool state/shelves state/table \
+	op/dedup op/fill op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
@@ -43,11 +43,11 @@ UNIT := \
 	csv cut display foreign header lines ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	expiry keyed ordered pool shelves table \
-	dedup lag sessions sort windowing \
-	metrics progress report terminal
+	checkpoint expiry keyed ordered pool shelves table \
+	dedup fill keys lag sessions slices sort windowing \
+	metrics progress report resume terminal
 
-FUZZ := lines records
+FUZZ := checkpoint lines records
 
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)

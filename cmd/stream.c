@@ -17,6 +17,7 @@
 #include "cmd/sources.h"
 #include "cmd/terminal.h"
 #include "lib/base/hash.h"
+#include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
@@ -33,7 +34,8 @@
 struct wanted {
 	size_t field; /* in rec.fields */
 	enum stream_need need;
-	char *name; /* for messages */
+	int64_t unit_us; /* of STREAM_LENGTH */
+	char *name;      /* for messages */
 };
 
 enum phase {
@@ -271,6 +273,15 @@ stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 		.name = wm_memdup(name.data, name.len),
 	};
 	return s->wanted_count++;
+}
+
+size_t
+stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us)
+{
+	size_t number = stream_want(s, name, STREAM_LENGTH);
+
+	s->wanted[number].unit_us = unit_us;
+	return number;
 }
 
 /* Event times */
@@ -750,6 +761,30 @@ admit_arrival(struct stream *s)
 		"event time too far ahead of the arrival", time_value(s, &s->rec)->text, NULL);
 }
 
+/* A length of time above zero: a text such as "30s", or a number of units that is whole microseconds. */
+static bool
+read_length(struct wm_reading *reading, int64_t unit_us)
+{
+	int64_t length_us = 0;
+	struct wm_err err;
+
+	if (unit_us == 0) {
+		if (!wm_duration_parse_fixed(reading->value.text, &length_us, &err))
+			return false;
+	} else {
+		wm_reading_take(reading, &reading->value);
+		if (!reading->is_number || !reading->number.is_exact || reading->number.whole < 0 ||
+			reading->number.whole > WM_DURATION_US_MAX / unit_us)
+			return false;
+		wm_int128 rest = (wm_int128)reading->number.fraction * unit_us;
+		length_us = (int64_t)reading->number.whole * unit_us + (int64_t)(rest / WM_FRACTION_ONE);
+		if (rest % WM_FRACTION_ONE != 0)
+			return false;
+	}
+	reading->number = (struct wm_decimal){ .whole = length_us, .is_exact = true };
+	return length_us > 0;
+}
+
 /* Reads the record's event time and numbers; false if it was rejected. */
 static inline bool
 admit(struct stream *s)
@@ -771,6 +806,13 @@ admit(struct stream *s)
 			reading->value = *value;
 			reading->is_empty = wm_value_is_empty(value);
 			reading->is_number = false;
+			continue;
+		}
+		if (wanted->need == STREAM_LENGTH) {
+			reading->value = *value;
+			if (!read_length(reading, wanted->unit_us))
+				return reject_field(s, "bad-gap", wanted->name, &s->event_time_us,
+					"no length of time above zero", value->text, NULL);
 			continue;
 		}
 		wm_reading_take(reading, value);

@@ -45,13 +45,17 @@ struct stream_facts {
 struct stream *stream_open(const struct cli_common *common, const struct stream_facts *facts);
 
 enum stream_need {
-	STREAM_TEXT,        /* as it is */
-	STREAM_NUMBER,      /* read as a number; a value that is none rejects the record (bad-number) */
-	STREAM_MAYBE_NUMBER /* read as a number where it is one */
+	STREAM_TEXT,         /* as it is */
+	STREAM_NUMBER,       /* read as a number; a value that is none rejects the record (bad-number) */
+	STREAM_MAYBE_NUMBER, /* read as a number where it is one */
+	STREAM_LENGTH /* a length of time above zero, in number.whole as microseconds; anything else rejects the record (bad-gap) */
 };
 
 /* Asks for a column, before stream_begin(); returns its index in row.readings. A name that is no column exits 2. */
 size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need);
+
+/* The same for STREAM_LENGTH: unit_us is what a number counts; 0: texts such as "30s". */
+size_t stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us);
 
 /*
  * All columns were asked for: checks what can be checked of the inputs before anything is read (exits 2 or 3). names: of the columns of

@@ -6,27 +6,27 @@
  */
 #include "cmd/cli.h"
 #include "cmd/explain.h"
+#include "cmd/results.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
 #include "lib/agg/agg.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
-#include "lib/base/mem.h"
-#include "lib/event/window.h"
+#include "lib/op/sessions.h"
 #include "lib/op/windowing.h"
-#include "lib/time/instant.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct options {
 	struct cli_common common;
 	const char *tumbling;
 	const char *sliding;
+	const char *session;
 	struct cli_duration offset;
 	const char *group_by;
 	const char *aggregate;
 	int mode; /* enum wm_window_mode */
+	bool partial;
 };
 
 /* Drives parsing and --help; tests hold the man page and the completion to it. */
@@ -36,12 +36,16 @@ static const struct cli_option table[] = {
 	{ 0, "tumbling", "SIZE", "windows of SIZE, one after the other (5m, 1h, 1d)", CLI_SPAN_LIST, AT(tumbling),
 		CLI_SCREEN },
 	{ 0, "sliding", "SIZE,SLIDE", "windows of SIZE, one every SLIDE", CLI_SPAN_LIST, AT(sliding), CLI_SCREEN },
+	{ 0, "session", "GAP", "windows per key, closed by GAP of silence (30s; column:C: by row)", CLI_TEXT,
+		AT(session), CLI_SCREEN },
 	{ 0, "offset", "D", "shift of the window grid, also negative", CLI_OFFSET, AT(offset), CLI_ALL },
 	{ 'g', "group-by", "COLUMNS", "keys: each has windows of its own", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 'a', "aggregate", "LIST", "count (default), sum:c, avg:c, min:c, max:c, first:c, last:c, ...", CLI_TEXT,
 		AT(aggregate), CLI_SCREEN },
 	{ 0, "mode", "append|update|complete", "write windows when complete (default), when changed, or all",
 		CLI_CHOICE, AT(mode), CLI_SCREEN },
+	{ 0, "partial", NULL, "states that wm-merge can combine instead of final values", CLI_FLAG, AT(partial),
+		CLI_ALL },
 	CLI_END,
 };
 static const struct cli_tool tool = {
@@ -54,187 +58,143 @@ static const struct cli_tool tool = {
 	.groups = CLI_GROUP_STREAM,
 };
 
-static void
-set_windows(struct wm_windows *windows, const struct options *opt)
+/* The operator that the command asks for: one on sessions, or one on windows of the time line. */
+struct operator
 {
-	if (opt->tumbling != NULL && opt->sliding != NULL)
-		cli_misuse("--tumbling and --sliding exclude each other");
-	if (opt->tumbling != NULL)
-		windows_tumbling(windows, "--tumbling", opt->tumbling, &opt->common, opt->offset.us);
-	else if (opt->sliding != NULL)
-		windows_sliding(windows, "--sliding", opt->sliding, opt->offset.us);
-	else
-		cli_misuse("no window given: say --tumbling SIZE or --sliding SIZE,SLIDE");
-}
-
-/* A row of results: the window, its keys, its aggregates. */
-struct results {
-	const struct wm_agg *agg;
-	const struct wm_zone *zone;
-	enum wm_time_unit unit;
-	const char *ofmt; /* NULL: the shortest text that is exact */
-	struct wm_span *names;
-	struct wm_value *values;
-	size_t count;
-	size_t keys_count;
-	struct wm_buf names_text;
-	struct wm_buf text; /* of the values that are computed */
+	struct wm_windows windows;
+	struct wm_windowing *windowing;
+	struct wm_sessions *sessions; /* --session; else NULL */
+	int64_t gap_us;               /* of all rows; 0: of each its own, in the reading number gap_reading */
+	size_t gap_reading;
 };
 
-#define WINDOW_COLUMNS 2 /* window_start, window_end */
-
 static void
-add_name(struct results *results, struct wm_span name)
+check_windows(const struct options *opt)
 {
-	results->names = wm_reallocarray(results->names, results->count + 1, sizeof(results->names[0]));
-	results->names[results->count++] = name;
-}
+	int given = (opt->tumbling != NULL) + (opt->sliding != NULL) + (opt->session != NULL);
 
-/* Two columns of one name would make a result that nobody can read by name. */
-static void
-check_names(const struct results *results)
-{
-	for (size_t i = WINDOW_COLUMNS + results->keys_count; i < results->count; i++) {
-		struct wm_span name = results->names[i];
-
-		for (size_t other = 0; other < i; other++)
-			if (wm_span_equal(name, results->names[other]))
-				cli_misuse("--aggregate: the result has a column '%.*s' already: rename with NAME=%.*s",
-					(int)name.len, name.data, (int)name.len, name.data);
-	}
-}
-
-/* Keys come first among the readings of a row, value columns behind them. */
-static void
-open_results(struct results *results, struct stream *s, const struct options *opt, const struct wm_agg *agg)
-{
-	struct wm_span rest = opt->group_by == NULL ? wm_span(NULL, 0) : wm_span_of(opt->group_by), key;
-	struct wm_buf name;
-
-	*results = (struct results){
-		.agg = agg,
-		.zone = opt->common.zone == NULL ? wm_zone_utc() : opt->common.zone,
-		.unit = (enum wm_time_unit)opt->common.output_time,
-		.ofmt = opt->common.ofmt,
-	};
-	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
-	wm_buf_init(&name, WM_BUF_UNBOUNDED);
-	add_name(results, wm_span_of("window_start"));
-	add_name(results, wm_span_of("window_end"));
-	while (wm_list_next(&rest, ',', &key)) {
-		if (results->keys_count++ == WM_KEYS_MAX)
-			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
-		wm_buf_reset(&name);
-		wm_list_unescape(key, &name);
-		add_name(results, wm_span(wm_memdup(name.data, name.len), name.len));
-		stream_want(s, key, STREAM_TEXT);
-	}
-	wm_buf_release(&name);
-	for (size_t i = 0; i < wm_agg_columns_count(agg); i++) {
-		enum stream_need need = wm_agg_column_needs_number(agg, i) ? STREAM_NUMBER
-			: wm_agg_column_reads_number(agg, i)               ? STREAM_MAYBE_NUMBER
-									   : STREAM_TEXT;
-
-		stream_want(s, wm_agg_column(agg, i), need);
-	}
-	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
-		add_name(results, wm_agg_output_name(agg, i));
-	check_names(results);
-	results->values = wm_calloc(results->count, sizeof(results->values[0]));
+	if (given == 0)
+		cli_misuse("no window given: say --tumbling SIZE, --sliding SIZE,SLIDE or --session GAP");
+	if (given > 1)
+		cli_misuse("--tumbling, --sliding and --session exclude each other");
+	if (opt->session != NULL && opt->mode == WM_MODE_UPDATE)
+		cli_misuse("--session: sessions grow together, so that none can be updated: --mode append or complete");
+	if (opt->session != NULL && opt->offset.text != NULL)
+		cli_misuse("--offset: sessions stand on no grid that could be shifted");
 }
 
 static void
-release_results(struct results *results)
+parse_windows(struct operator* op, const struct options *opt)
 {
-	for (size_t i = 0; i < results->keys_count; i++)
-		free((void *)(uintptr_t)results->names[WINDOW_COLUMNS + i].data);
-	free(results->names);
-	free(results->values);
-	wm_buf_release(&results->text);
+	check_windows(opt);
+	if (opt->tumbling != NULL)
+		windows_tumbling(&op->windows, "--tumbling", opt->tumbling, &opt->common, opt->offset.us);
+	else if (opt->sliding != NULL)
+		windows_sliding(&op->windows, "--sliding", opt->sliding, opt->offset.us);
+	else if (gap_column(opt) == NULL)
+		op->gap_us = windows_length_us("--session", wm_span_of(opt->session));
 }
 
-static struct wm_value
-time_value(const struct results *results, int64_t time_us, char *text)
+/* "column:C,s": a number of that unit. */
+static int64_t
+gap_unit_us(struct wm_span unit)
 {
-	size_t len = wm_instant_print(time_us, results->unit, results->zone, text);
+	static const struct {
+		const char *name;
+		int64_t us;
+	} units[] = { { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, { "m", 60000000 }, { "h", 3600000000 } };
 
-	return (struct wm_value){ wm_span(text, len), results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (wm_span_is(unit, units[i].name))
+			return units[i].us;
+	cli_misuse("--session: '%.*s' is no unit of a number: us, ms, s, m or h", (int)unit.len, unit.data);
 }
 
-/* A computed number that is no integer, from offset at on, by --ofmt. */
+/* Asks for the column of the gaps, behind all others. */
 static void
-format_fraction(struct results *results, size_t at)
+want_gaps(struct operator* op, struct stream *s, const char *text)
 {
-	struct wm_span number = wm_span(results->text.data + at, results->text.len - at);
-	struct wm_buf formatted;
+	struct wm_span rest = wm_span_of(text), column, unit, more;
+	int64_t unit_us = 0;
 
-	if (memchr(number.data, '.', number.len) == NULL && memchr(number.data, 'e', number.len) == NULL)
+	if (wm_list_next(&rest, ',', &column) && wm_list_next(&rest, ',', &unit))
+		unit_us = gap_unit_us(unit);
+	if (column.len == 0 || wm_list_next(&rest, ',', &more))
+		cli_misuse("--session: 'column:%s': write column:C, or column:C,s for a number of seconds", text);
+	op->gap_reading = stream_want_length(s, column, unit_us);
+}
+
+static void
+open_operator(
+	struct operator* op, const struct options *opt, const struct wm_agg *agg, size_t keys_count, bool is_counting)
+{
+	bool is_spark = opt->common.is_spark && opt->common.delay.text != NULL;
+	enum wm_window_mode mode = (enum wm_window_mode)opt->mode;
+
+	if (opt->session != NULL) {
+		op->sessions = wm_sessions_new(agg, keys_count, mode, NULL, is_spark);
+		if (is_counting)
+			wm_sessions_count_updates(op->sessions);
 		return;
-	wm_buf_init(&formatted, WM_BUF_UNBOUNDED);
-	wm_number_format(number, results->ofmt, &formatted);
-	results->text.len = at;
-	wm_buf_add(&results->text, formatted.data, formatted.len);
-	wm_buf_release(&formatted);
+	}
+	op->windowing = wm_windowing_new(&op->windows, agg, keys_count, mode, is_spark);
+	if (is_counting)
+		wm_windowing_count_updates(op->windowing);
 }
 
-static void
-write_row(struct results *results, struct stream *s, const struct wm_window_row *row)
+static void close_operator(struct operator* op)
 {
-	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX];
-	size_t first = WINDOW_COLUMNS + results->keys_count;
-	int64_t window_us = row->window_end_us - row->window_start_us;
-
-	results->values[0] = time_value(results, row->window_start_us, start);
-	results->values[1] = time_value(results, row->window_end_us, end);
-	for (size_t i = 0; i < results->keys_count; i++)
-		results->values[WINDOW_COLUMNS + i] = row->keys[i];
-	/* Lengths first: the buffer may move while it grows. */
-	wm_buf_reset(&results->text);
-	for (size_t i = first; i < results->count; i++) {
-		size_t before = results->text.len;
-
-		results->values[i].kind =
-			wm_agg_cell_print(results->agg, row->cell, i - first, window_us, &results->text);
-		if (results->ofmt != NULL && !wm_agg_output_is_chosen(results->agg, i - first))
-			format_fraction(results, before);
-		results->values[i].text.len = results->text.len - before;
-	}
-	const char *at = results->text.data;
-	for (size_t i = first; i < results->count; i++) {
-		results->values[i].text.data = at;
-		at += results->values[i].text.len;
-	}
-	stream_put_row(s, results->values);
+	wm_windowing_free(op->windowing);
+	wm_sessions_free(op->sessions);
 }
 
-static struct report_state
-state_of(const struct wm_windowing *windowing)
+static inline int64_t
+due_us(const struct operator* op)
 {
-	struct wm_windowing_counts counts = wm_windowing_counts(windowing);
+	return op->windowing != NULL ? wm_windowing_due_us(op->windowing) : wm_sessions_due_us(op->sessions);
+}
 
-	return (struct report_state){
-		.groups = counts.groups,
-		.updated = counts.updated,
-		.removed = counts.removed,
-		.bytes = wm_windowing_bytes(windowing),
-	};
+static inline enum wm_window_verdict
+add(struct operator* op, const struct wm_window_record *record, int64_t *missed)
+{
+	if (op->windowing != NULL)
+		return wm_windowing_add(op->windowing, record, missed);
+	return wm_sessions_add(op->sessions, record, op->gap_us, missed);
 }
 
 /* Writes what an advance to this watermark lets go. */
 static void
-advance(struct wm_windowing *windowing, struct stream *s, struct results *results, int64_t watermark_us)
+advance(struct operator* op, struct stream *s, struct results *results, int64_t watermark_us)
 {
 	struct wm_window_row row;
 
-	wm_windowing_advance(windowing, watermark_us);
-	while (wm_windowing_next(windowing, &row))
-		write_row(results, s, &row);
+	if (op->windowing != NULL) {
+		wm_windowing_advance(op->windowing, watermark_us);
+		while (wm_windowing_next(op->windowing, &row))
+			results_put(results, s, &row);
+	} else {
+		wm_sessions_advance(op->sessions, watermark_us);
+		while (wm_sessions_next(op->sessions, &row))
+			results_put(results, s, &row);
+	}
+}
+
+static uint64_t open_count(struct operator* op)
+{
+	return op->windowing != NULL ? wm_windowing_open_count(op->windowing) : wm_sessions_open_count(op->sessions);
 }
 
 static void
-say_state(const struct wm_windowing *windowing, struct stream *s)
+say_state(const struct operator* op, struct stream *s)
 {
-	struct report_state state = state_of(windowing);
+	struct wm_windowing_counts counts =
+		op->windowing != NULL ? wm_windowing_counts(op->windowing) : wm_sessions_counts(op->sessions);
+	struct report_state state = {
+		.groups = counts.groups,
+		.updated = counts.updated,
+		.removed = counts.removed,
+		.bytes = op->windowing != NULL ? wm_windowing_bytes(op->windowing) : wm_sessions_bytes(op->sessions),
+	};
 
 	stream_set_state(s, &state);
 }
@@ -260,11 +220,11 @@ int
 main(int argc, char **argv)
 {
 	struct options opt = { .common.eof = CLI_EOF_DEFAULT };
-	struct wm_windows windows;
+	struct operator op = { 0 };
 	struct wm_err err;
 
 	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
-	set_windows(&windows, &opt);
+	parse_windows(&op, &opt);
 	struct wm_agg *agg = wm_agg_parse(wm_span_of(opt.aggregate == NULL ? "count" : opt.aggregate), &err);
 	if (agg == NULL)
 		cli_misuse("--aggregate: %s", err.message);
@@ -273,32 +233,28 @@ main(int argc, char **argv)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
 	const struct stream_facts facts = { "windowing", false, opt.mode == WM_MODE_APPEND };
+	const struct results_options form = { .group_by = opt.group_by, .is_partial = opt.partial };
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct results results;
-	open_results(&results, s, &opt, agg);
+	results_open(&results, s, &opt.common, agg, &form);
+	if (gap_column(&opt) != NULL)
+		want_gaps(&op, s, gap_column(&opt));
 	if (opt.common.explain)
-		answer_explain(&opt, &windows);
+		answer_explain(&opt, &op.windows);
 	stream_begin(s, results.names, results.count);
+	open_operator(&op, &opt, agg, results.keys_count, stream_has_progress(s));
 
-	struct wm_windowing *windowing = wm_windowing_new(&windows, agg, results.keys_count,
-		(enum wm_window_mode)opt.mode, opt.common.is_spark && opt.common.delay.text != NULL);
-	if (stream_has_progress(s))
-		wm_windowing_count_updates(windowing);
 	struct wm_value keys[WM_KEYS_MAX];
 	struct stream_row row;
 	int64_t missed;
 	enum stream_item item;
-	while ((item = stream_next(s, wm_windowing_due_us(windowing), &row)) != STREAM_END) {
-		if (item == STREAM_TICK) {
-			say_state(windowing, s);
+	while ((item = stream_next(s, due_us(&op), &row)) != STREAM_END) {
+		if (item == STREAM_WATERMARK)
+			advance(&op, s, &results, row.watermark_us);
+		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))
+			say_state(&op, s);
+		if (item != STREAM_RECORD)
 			continue;
-		}
-		if (item == STREAM_WATERMARK) {
-			advance(windowing, s, &results, row.watermark_us);
-			if (stream_wants_state(s))
-				say_state(windowing, s);
-			continue;
-		}
 		for (size_t i = 0; i < results.keys_count; i++)
 			keys[i] = row.readings[i].value;
 		const struct wm_window_record record = {
@@ -308,18 +264,17 @@ main(int argc, char **argv)
 			.keys = keys,
 			.readings = row.readings + results.keys_count,
 		};
-		if (wm_windowing_add(windowing, &record, &missed) == WM_WINDOW_LATE)
+		if (add(&op, &record, row.readings, &missed) == WM_WINDOW_LATE)
 			stream_late(s, missed);
 		else
 			stream_used(s, missed);
 	}
-	say_state(windowing, s);
+	say_state(&op, s);
 
-	uint64_t open_count = stream_is_held(s) ? wm_windowing_open_count(windowing) : 0;
-	int status = stream_finish(s, open_count); /* flushes and checks every output */
-	wm_windowing_free(windowing);
+	int status = stream_finish(s, stream_is_held(s) ? open_count(&op) : 0); /* flushes and checks every output */
+	close_operator(&op);
 	wm_agg_free(agg);
-	release_results(&results);
+	results_release(&results);
 	cli_release(&opt.common);
 	return status;
 }

@@ -2,21 +2,18 @@
 #
 # A tool is a list of its options, one a line: letter, name, argument. An
 # argument in lower case is what may stand there, one that begins with FILE is a
-# file, and any other has nothing to offer. The tests hold the lists to each tool's --help=all.
+# file, and any other has nothing to offer. The tests hold the lists to each
+# tool's --help=all.
 
 # shellcheck shell=bash
 
-_wm_window_options='
---tumbling SIZE
---sliding SIZE,SLIDE
---offset D
--g --group-by COLUMNS
--a --aggregate LIST
---mode append|update|complete
--i --input-format auto|csv|tsv|ndjson
+# What the tools that read streams share.
+_wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 -d --delimiter C
 --columns NAMES
 --no-header
+--pattern @kubectl|@syslog|@haproxy
+--unmatched reject|skip
 --order given|time
 --merge
 --files0-from FILE
@@ -27,9 +24,14 @@ _wm_window_options='
 --time-reference T
 --repeated-hour earlier|later
 -w --delay D
+--source COLUMN
+--sources NAMES
+--policy min|max
+--idle D
+--idle-wall D
+--idle-close D
 --max-jump D
 --max-ahead D
---ingest now
 --trigger each|1000rows|event:|wall:|column:|file|eof
 --eof flush|hold|trigger
 --compat spark
@@ -46,7 +48,6 @@ _wm_window_options='
 -q --quiet
 -v --verbose
 --explain
--o --output-format same|csv|tsv|ndjson|table
 --output-time iso|s|ms|us|ns
 --ofmt FORMAT
 --no-output-header
@@ -55,6 +56,30 @@ _wm_window_options='
 --help=all
 -V --version
 '
+
+_wm_window_options='
+--tumbling SIZE
+--sliding SIZE,SLIDE
+--offset D
+-g --group-by COLUMNS
+-a --aggregate LIST
+--mode append|update|complete
+--ingest now
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_stream_options
+
+_wm_lag_options='
+--ingest now
+-g --group-by COLUMNS
+--every SIZE
+--percentiles LIST
+--advise
+--target SHARE
+--tumbling SIZE
+--sliding SIZE,SLIDE
+--plot
+-o --output-format same|csv|tsv|ndjson|table|prometheus
+'$_wm_stream_options
 
 # _wm_argument OPTIONS WORD: the argument of option WORD; nothing if it has none.
 _wm_argument() {
@@ -112,3 +137,9 @@ _wm_window() {
 }
 
 complete -F _wm_window wm-window
+
+_wm_lag() {
+	_wm_complete "$_wm_lag_options"
+}
+
+complete -F _wm_lag wm-lag

@@ -46,10 +46,7 @@ two_windows='window_start,window_end,count
 2024-01-01T00:10:00Z,2024-01-01T00:20:00Z,1'
 
 tools() {
-	local source
-	for source in cmd/wm-*.c; do
-		basename "$source" .c
-	done
+	sed -n 's/^TOOLS := //p' Makefile
 }
 
 # ---- names of options ----
@@ -467,9 +464,12 @@ list_of_completion() {
 			sed -E 's/^--/- --/; s/^-(.) /\1 /; s/ --/ /; s/ FILE.*$/ FILE/'
 		;;
 	zsh)
-		sed -n "/^_${1//-/_}()/,/^}/p" completions/_wm | sed -nE "
-			s/^\t\t('\(.*\)')?\{-(.)\+?,--([a-z0-9-]+)=?\}'\[.*\](.*)' .*/\2 \3 \4/
-			s/^\t\t'(\(.*\))?--([a-z0-9=-]+)\[.*\](.*)' .*/- \2 \3/
+		# its function, and the list that others share if it takes that
+		sed -n "/^_${1//-/_}()/,/^}/p; /^_wm_stream=/,/^)/s/^\t/,\t\t/p" completions/_wm |
+			awk '/^,/ { shared = shared substr($0, 2) "\n"; next } /\$_wm_stream/ { printf "%s", shared } 1' |
+			sed 's/ \\$//' | sed -nE "
+			s/^\t\t('\(.*\)')?\{-(.)\+?,--([a-z0-9-]+)=?\}'\[.*\](.*)'\$/\2 \3 \4/
+			s/^\t\t'(\(.*\))?--([a-z0-9=-]+)\[.*\](.*)'\$/- \2 \3/
 			t option
 			b
 			:option
@@ -481,7 +481,8 @@ list_of_completion() {
 			p"
 		;;
 	fish)
-		sed -nE "s/^complete -c $1( -s (.))? -l ([a-z0-9=-]+)(.*) -d '.*'\$/\2 \3\4/p" completions/wm.fish |
+		sed -E "/^for tool in.* $1( |\$)/,/^end/ s/^\tcomplete -c .tool/complete -c $1/" completions/wm.fish |
+			sed -nE "s/^complete -c $1( -s (.))? -l ([a-z0-9=-]+)(.*) -d '.*'\$/\2 \3\4/p" |
 			sed -E "s/^ /- /; s/ -r -F\$/ FILE/; s/ -x -a '?([^']*)'?\$/ \1/; s/ -x\$//"
 		;;
 	esac | awk '$2 != "help=all" { words = $3; for (i = 4; i <= NF; i++) words = words "|" $i

@@ -22,6 +22,18 @@ wm_windows_init(struct wm_windows *windows, int64_t size_us, int64_t slide_us, i
 }
 
 void
+wm_windows_init_cumulating(struct wm_windows *windows, int64_t size_us, int64_t step_us, int64_t offset_us)
+{
+	assert(0 < step_us && step_us <= size_us && size_us <= WM_DURATION_US_MAX && size_us % step_us == 0);
+	*windows = (struct wm_windows){
+		.size_us = size_us,
+		.slide_us = step_us,
+		.offset_us = wm_floor_mod(offset_us, size_us),
+		.steps = size_us / step_us,
+	};
+}
+
+void
 wm_windows_init_calendar(struct wm_windows *windows, enum wm_calendar_unit unit, int64_t count, int64_t offset_us,
 	const struct wm_zone *zone)
 {
@@ -98,11 +110,26 @@ calendar_number(const struct wm_windows *windows, int64_t time_us)
 	return number;
 }
 
+bool
+wm_windows_are_disjoint(const struct wm_windows *windows)
+{
+	return windows->calendar != WM_CALENDAR_NONE || (windows->slide_us == windows->size_us);
+}
+
+/* Number of the first of the cumulating windows that share a start with this one. */
+static int64_t
+first_step(const struct wm_windows *windows, int64_t number)
+{
+	return number - wm_floor_mod(number, windows->steps);
+}
+
 int64_t
 wm_window_start_us(const struct wm_windows *windows, int64_t number)
 {
 	if (windows->calendar != WM_CALENDAR_NONE)
 		return calendar_start_us(windows, number);
+	if (windows->steps != 0)
+		number = first_step(windows, number);
 	return windows->offset_us + number * windows->slide_us;
 }
 
@@ -111,7 +138,9 @@ wm_window_end_us(const struct wm_windows *windows, int64_t number)
 {
 	if (windows->calendar != WM_CALENDAR_NONE)
 		return calendar_start_us(windows, number + 1);
-	return wm_window_start_us(windows, number) + windows->size_us;
+	int64_t length_us = windows->steps != 0 ? windows->slide_us : windows->size_us;
+
+	return windows->offset_us + number * windows->slide_us + length_us;
 }
 
 int64_t
@@ -122,7 +151,9 @@ wm_window_first_open(const struct wm_windows *windows, int64_t watermark_us)
 	/* A calendar window that holds the watermark is the first to end behind it. */
 	if (windows->calendar != WM_CALENDAR_NONE)
 		return calendar_number(windows, watermark_us);
-	return wm_floor_div(watermark_us - windows->size_us - windows->offset_us, windows->slide_us) + 1;
+	int64_t length_us = windows->steps != 0 ? windows->slide_us : windows->size_us;
+
+	return wm_floor_div(watermark_us - length_us - windows->offset_us, windows->slide_us) + 1;
 }
 
 void
@@ -138,6 +169,15 @@ wm_windows_slice(const struct wm_windows *windows, int64_t time_us, struct wm_sl
 	}
 	int64_t window_last = wm_floor_div(time_us - windows->offset_us, windows->slide_us);
 	int64_t start_us = windows->offset_us + window_last * windows->slide_us;
+
+	if (windows->steps != 0) {
+		slice->number = slice->window_first = window_last;
+		slice->window_last = first_step(windows, window_last) + windows->steps - 1;
+		slice->start_us = start_us;
+		slice->end_us = slice->window_first_end_us = start_us + windows->slide_us;
+		slice->window_last_end_us = wm_window_end_us(windows, slice->window_last);
+		return;
+	}
 	bool is_cut = windows->rest_us != 0;
 	bool is_second = is_cut && time_us - start_us >= windows->rest_us;
 
@@ -154,13 +194,15 @@ wm_windows_slice(const struct wm_windows *windows, int64_t time_us, struct wm_sl
 int64_t
 wm_window_slice_begin(const struct wm_windows *windows, int64_t number)
 {
+	if (windows->steps != 0)
+		return first_step(windows, number);
 	return windows->rest_us != 0 ? 2 * number : number;
 }
 
 int64_t
 wm_window_slice_end(const struct wm_windows *windows, int64_t number)
 {
-	if (windows->calendar != WM_CALENDAR_NONE)
+	if (windows->calendar != WM_CALENDAR_NONE || windows->steps != 0)
 		return number + 1;
 	int64_t slides = windows->size_us / windows->slide_us;
 

@@ -5,7 +5,10 @@
  * Fixed windows start at offset + number * slide and are size long; a tumbling
  * one has slide = size. Calendar windows (days, weeks from Monday, months,
  * years of a zone) tumble too; they start at local midnight and so are not all
- * of one length. All divisions are floored: right before 1970.
+ * of one length. Cumulating windows share a start, on a grid of their size, and
+ * end one slide after the other up to that size: number n ends at offset +
+ * (n + 1) * slide. All divisions are floored: right before 1970. Both starts and
+ * ends never fall as numbers rise.
  *
  * A slice is the time between two neighbouring window borders (starts or ends);
  * every window is a row of whole slices, at most two a slide. So a record is
@@ -31,6 +34,7 @@ struct wm_windows {
 	int64_t calendar_count;
 	const struct wm_zone *zone; /* of calendar windows; borrowed */
 	int64_t rest_us;            /* size mod slide: where a window end cuts a slide in two, or 0 */
+	int64_t steps;              /* of cumulating windows: how many share a start; else 0 */
 };
 
 struct wm_slice {
@@ -47,11 +51,20 @@ struct wm_slice {
 void wm_windows_init(struct wm_windows *windows, int64_t size_us, int64_t slide_us, int64_t offset_us);
 
 /*
+ * Windows that share a start, offset + k * size_us, and end at each multiple of step_us from it up to the size. Asserted: 0 < step_us <=
+ * size_us <= WM_DURATION_US_MAX, and step_us divides size_us.
+ */
+void wm_windows_init_cumulating(struct wm_windows *windows, int64_t size_us, int64_t step_us, int64_t offset_us);
+
+/*
  * count > 0 units of the calendar of zone, counted from 1970-01-01 (weeks from 1970-01-05), shifted by offset_us. In UTC
  * days and weeks are fixed windows.
  */
 void wm_windows_init_calendar(struct wm_windows *windows, enum wm_calendar_unit unit, int64_t count, int64_t offset_us,
 	const struct wm_zone *zone);
+
+/* Whether no time is in two windows: slices are windows then, and have their numbers. */
+bool wm_windows_are_disjoint(const struct wm_windows *windows);
 
 /* The slice of a time; times are within the years of limits.h. */
 void wm_windows_slice(const struct wm_windows *windows, int64_t time_us, struct wm_slice *slice);

@@ -41,6 +41,12 @@ struct held {
 	uint64_t main_number; /* line of the row of MAIN that it meets; 0: none so far */
 };
 
+/* A row of MAIN, counted from 0, and the late row that it meets. */
+struct met {
+	uint64_t row;
+	struct held *held;
+};
+
 #define HELD_BYTES ((sizeof(struct held) + 15) / 16 * 16)
 
 struct wm_merge {
@@ -50,7 +56,6 @@ struct wm_merge {
 	size_t rules_count;
 	struct wm_fields into, from; /* the two rows that are being made one */
 	struct wm_buf line;          /* and what becomes of them */
-	uint64_t met_count;
 
 	/* By keys. */
 	struct wm_instant_parser *parser;
@@ -61,6 +66,10 @@ struct wm_merge {
 	uint64_t rows_count;                  /* of MAIN */
 	uint64_t ordered_count[ORDERS_COUNT]; /* of these, from the first, that are in order */
 	enum key_order order;                 /* that is settled on */
+	struct met *met;                      /* in the order of MAIN */
+	size_t met_count;
+	size_t met_capacity;
+	size_t met_at;
 
 	/* By range. */
 	struct wm_arena range_arena; /* of the lines */
@@ -68,6 +77,7 @@ struct wm_merge {
 	size_t lines_count;
 	size_t lines_capacity;
 	int64_t time_before_us;
+	bool has_gap; /* rows of MAIN give way */
 
 	/* Writing. */
 	struct wm_entry **added; /* by keys: late rows that MAIN does not have, in order */
@@ -139,6 +149,7 @@ wm_merge_free(struct wm_merge *merge)
 	free(merge->rules);
 	free(merge->lines);
 	free(merge->added);
+	free(merge->met);
 	free(merge->state_columns);
 	free(merge->values);
 	free(merge);
@@ -682,7 +693,7 @@ check_of_range(struct wm_merge *merge, const struct wm_merge_row *row)
 		merge->ordered_count[0]++;
 	merge->rows_count++;
 	merge->time_before_us = row->time_us;
-	merge->met_count += is_in_range(merge, row->time_us);
+	merge->has_gap = merge->has_gap || is_in_range(merge, row->time_us);
 }
 
 bool
@@ -711,7 +722,11 @@ wm_merge_check(struct wm_merge *merge, const struct wm_merge_row *row, struct wm
 			row->input, (unsigned long long)row->number, (unsigned long long)held->main_number, held->input,
 			(unsigned long long)held->number);
 	held->main_number = row->number;
-	merge->met_count++;
+	if (merge->met_count == merge->met_capacity) {
+		merge->met_capacity = merge->met_capacity == 0 ? 64 : merge->met_capacity * 2;
+		merge->met = wm_reallocarray(merge->met, merge->met_capacity, sizeof(merge->met[0]));
+	}
+	merge->met[merge->met_count++] = (struct met){ merge->rows_count - 1, held };
 	struct wm_merge_row late = row_of(held);
 	return combine(merge, row, &late, err);
 }
@@ -759,25 +774,26 @@ take_of_range(struct wm_merge *merge, const struct wm_merge_row *row)
 	bool is_ordered = merge->row_at++ < merge->ordered_count[0];
 
 	merge->has_row = !is_in_range(merge, row->time_us);
-	if (merge->met_count > 0 ? !merge->has_row : is_ordered && row->time_us >= merge->options.to_us)
+	if (merge->has_gap ? !merge->has_row : is_ordered && row->time_us >= merge->options.to_us)
 		merge->due_count = merge->added_count - merge->added_at;
 }
 
 static bool
 take_by_keys(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
 {
-	bool is_ordered = merge->row_at++ < merge->ordered_count[merge->order];
-	struct wm_entry *entry;
+	uint64_t index = merge->row_at++;
 
-	build_key(merge, row->keys);
-	struct wm_span key = wm_buf_span(&merge->key);
-	while (is_ordered && merge->added_at + merge->due_count < merge->added_count &&
-		compare_keys(wm_entry_key(merge->added[merge->added_at + merge->due_count]), key, merge->order) < 0)
-		merge->due_count++;
-	entry = wm_table_find(&merge->table, key, 0);
-	if (entry == NULL)
+	if (index < merge->ordered_count[merge->order] && merge->added_at < merge->added_count) {
+		build_key(merge, row->keys);
+		struct wm_span key = wm_buf_span(&merge->key);
+		while (merge->added_at + merge->due_count < merge->added_count &&
+			compare_keys(
+				wm_entry_key(merge->added[merge->added_at + merge->due_count]), key, merge->order) < 0)
+			merge->due_count++;
+	}
+	if (merge->met_at == merge->met_count || merge->met[merge->met_at].row != index)
 		return true;
-	struct held *held = held_of(entry);
+	struct held *held = merge->met[merge->met_at++].held;
 	struct wm_merge_row late = row_of(held);
 	if (held->main_number != row->number || !combine(merge, row, &late, err))
 		return fail_changed(row, err);

@@ -2,37 +2,46 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
-#include "lib/state/ordered.h"
-#include "lib/state/table.h"
+#include "lib/op/fill.h"
+#include "lib/op/keys.h"
+#include "lib/op/slices.h"
+#include "lib/time/civil.h"
 
-/* Tag of a key of several columns: above every enum wm_kind. */
-#define TAG_COMPOSITE 15
+/* Marks of an entry. */
+#define MARK_UPDATED 1 /* in touched */
+#define MARK_CHANGED 2 /* in changed */
+#define MARK_DUE 4     /* in due */
 
-/* Combined slices: level L holds runs of 2^L slices. More levels than windows can have slices. */
-#define LEVELS_MAX 48
-
-struct slice {
-	struct wm_slice at;
-	struct wm_table table;
+/* What is known of the panes of a window and key. Inline: it stands behind the cell of that window and key. */
+struct pane {
+	uint64_t count; /* panes written */
+	uint64_t rows;  /* records since the last one; inline only */
 };
 
-/* A key with a record in a slice. */
-struct member {
-	const struct slice *slice;
-	struct wm_entry *entry;
-};
-
-/* A row that waits to be drained. */
-struct ready {
+/* An early or late pane that the next advance writes. */
+struct due {
 	int64_t window_number;
-	uint64_t
-		prefix; /* first bytes of the key in order of bytes, or the rank of the key: decides most comparisons */
+	struct wm_entry *entry; /* with its struct pane */
+	const void *cell;
+	uint64_t prefix;
+};
+
+/* A row that waits to be drained. In append all are of one window, ready_number. */
+struct ready {
+	union {
+		int64_t window_number; /* update, complete */
+		struct {
+			uint64_t index : 60;
+			uint64_t timing : 2; /* enum wm_pane_timing */
+			uint64_t is_filler : 1;
+		} pane; /* append */
+	};
+	uint64_t prefix; /* wm_keys_prefix(), or the rank of the key */
 	const struct wm_entry *entry;
 	const void *cell;
 };
@@ -42,74 +51,125 @@ struct wm_windowing {
 	const struct wm_agg *agg;
 	size_t keys_count;
 	enum wm_window_mode mode;
-	size_t cell_bytes;
+	int64_t lateness_us; /* 0 in complete */
+	struct wm_pane_options panes;
+	bool has_panes;   /* append: a window may be written more than once */
+	bool is_inline;   /* has_panes: struct pane stands with the cells, else in pane_windows */
+	bool is_carrying; /* cumulating: what is written goes on into the next step, so that a window is one slice */
+	bool is_watching; /* there is more to do with a record than to aggregate it */
 
 	int64_t watermark_us;
-	int64_t window_next; /* all windows before this one are complete, and in append written; settle() brings it up to the watermark */
+	/*
+	 * All windows before window_next are complete, and in append written; those before window_kept take no more
+	 * records. settle() brings both up to the watermark.
+	 */
+	int64_t window_next;
+	int64_t window_kept;
 	int64_t due_us;
-	struct wm_ordered slices; /* struct slice by number */
-	struct slice *recent[2];  /* where the last records went; records alternate between neighbours */
-
-	/* append: runs of complete slices, combined once for the many windows that hold them */
-	struct wm_ordered levels[LEVELS_MAX]; /* struct wm_table by first slice >> level */
-	int64_t combined_end;                 /* no run holds this slice or one behind it */
-	struct wm_table combined;             /* the window that is being drained */
+	struct wm_slices slices;
+	struct wm_cells *recent[2]; /* where the last records went; records alternate between neighbours */
 
 	/* update, and where updates are counted: what got a record since the last advance */
-	struct member *touched;
+	struct wm_member *touched;
 	size_t touched_count, touched_capacity;
 	bool has_touched; /* update, complete: a record came since then */
 	bool is_counting;
 	struct wm_windowing_counts counts;
 
+	/* early panes by period: what got a record since the last ones, in slices with open windows */
+	struct wm_member *changed;
+	size_t changed_count, changed_capacity;
+	int64_t multiple; /* of the period, that the highest event time is in; INT64_MIN: before the first record */
+	bool is_period_due;
+
+	struct wm_ordered
+		pane_windows; /* struct wm_table of struct pane by key, by window number: where one had a pane before or after its completion */
+	struct due *due;
+	size_t due_count, due_capacity, due_at;
+	int64_t due_open; /* due panes of windows before this one are late */
+	void *empty_cell; /* discarding: nothing new */
+
+	struct wm_fill *fill;
+
 	struct ready *ready;
 	size_t ready_count, ready_capacity, ready_at;
+	int64_t ready_number, ready_start_us, ready_end_us;
 	bool is_draining;
-	struct wm_arena ready_arena; /* of cells combined for update and complete */
+	struct wm_arena ready_arena; /* of cells combined for single keys */
 
 	struct wm_buf key_text; /* the key of the current record, where it has several columns */
 	struct wm_value *row_keys;
 };
 
+/* A watermark less a duration; its ends stay. */
+static int64_t
+watermark_less(int64_t watermark_us, int64_t duration_us)
+{
+	return watermark_us == WM_TIME_NONE || watermark_us == WM_TIME_END ? watermark_us : watermark_us - duration_us;
+}
+
+/* All windows that are complete at the watermark are behind: those that hold something were written when it was due. */
+static void
+settle(struct wm_windowing *w)
+{
+	int64_t open_lag_us = w->mode == WM_MODE_UPDATE ? w->lateness_us : 0;
+	int64_t next = wm_window_first_open(w->windows, watermark_less(w->watermark_us, open_lag_us));
+
+	if (next > w->window_next)
+		w->window_next = next;
+	w->window_kept = w->lateness_us == open_lag_us
+		? w->window_next
+		: wm_window_first_open(w->windows, watermark_less(w->watermark_us, w->lateness_us));
+}
+
 struct wm_windowing *
 wm_windowing_new(const struct wm_windows *windows, const struct wm_agg *agg, size_t keys_count,
-	enum wm_window_mode mode, bool spark)
+	enum wm_window_mode mode, const struct wm_pane_options *panes, bool spark)
 {
 	struct wm_windowing *w = wm_calloc(1, sizeof(struct wm_windowing));
+	bool is_disjoint = wm_windows_are_disjoint(windows);
 
 	w->windows = windows;
 	w->agg = agg;
 	w->keys_count = keys_count;
 	w->mode = mode;
-	w->cell_bytes = wm_agg_cell_bytes(agg);
+	if (panes != NULL)
+		w->panes = *panes;
+	assert(mode == WM_MODE_APPEND ||
+		(!w->panes.is_discarding && w->panes.early_rows == 0 && w->panes.early_period_us == 0));
+	w->lateness_us = mode == WM_MODE_COMPLETE ? 0 : w->panes.allowed_lateness_us;
+	w->has_panes = mode == WM_MODE_APPEND && wm_pane_options_many(&w->panes);
+	bool is_apart = w->has_panes && !is_disjoint && (w->panes.is_discarding || w->panes.early_rows != 0);
+	w->is_inline = w->has_panes && (is_disjoint || is_apart);
+	w->is_carrying = mode == WM_MODE_APPEND && !w->has_panes && windows->steps != 0;
+	w->is_watching = mode != WM_MODE_APPEND || w->has_panes;
 	w->watermark_us = spark ? 0 : WM_TIME_NONE;
-	w->window_next = wm_window_first_open(windows, w->watermark_us);
+	w->window_next = w->window_kept = INT64_MIN;
+	settle(w);
 	w->due_us = WM_TIME_END;
-	w->combined_end = INT64_MIN;
-	wm_table_init(&w->combined, w->cell_bytes);
+	w->multiple = INT64_MIN;
+	wm_slices_init(&w->slices, windows, agg, w->is_inline ? sizeof(struct pane) : 0, is_apart);
+	if (w->has_panes && w->panes.is_discarding) {
+		w->empty_cell = wm_malloc(wm_agg_cell_bytes(agg));
+		wm_agg_cell_init(agg, w->empty_cell);
+	}
 	wm_buf_init(&w->key_text, WM_BUF_UNBOUNDED);
 	w->row_keys = wm_calloc(keys_count, sizeof(struct wm_value));
 	return w;
 }
 
-static void
-free_slice(struct slice *slice)
+void
+wm_windowing_fill(struct wm_windowing *w, bool with_previous)
 {
-	wm_table_release(&slice->table);
-	free(slice);
+	assert(w->mode == WM_MODE_APPEND && !w->has_panes && wm_windows_are_disjoint(w->windows));
+	w->fill = wm_fill_new(w->agg, with_previous);
 }
 
-/* Takes all values out of a map and frees them. */
 static void
-free_tables(struct wm_ordered *map)
+free_table(struct wm_table *table)
 {
-	struct wm_ordered_at at = wm_ordered_seek(map, INT64_MIN);
-
-	for (struct wm_table *table; (table = wm_ordered_next(map, &at, NULL)) != NULL;) {
-		wm_table_release(table);
-		free(table);
-	}
-	wm_ordered_release(map);
+	wm_table_release(table);
+	free(table);
 }
 
 void
@@ -117,15 +177,17 @@ wm_windowing_free(struct wm_windowing *w)
 {
 	if (w == NULL)
 		return;
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-	for (struct slice *slice; (slice = wm_ordered_next(&w->slices, &at, NULL)) != NULL;)
-		free_slice(slice);
-	wm_ordered_release(&w->slices);
-	for (size_t level = 0; level < LEVELS_MAX; level++)
-		free_tables(&w->levels[level]);
-	wm_table_release(&w->combined);
+	struct wm_ordered_at at = wm_ordered_seek(&w->pane_windows, INT64_MIN);
+	for (struct wm_table *table; (table = wm_ordered_next(&w->pane_windows, &at, NULL)) != NULL;)
+		free_table(table);
+	wm_ordered_release(&w->pane_windows);
+	wm_slices_release(&w->slices);
+	wm_fill_free(w->fill);
 	wm_arena_release(&w->ready_arena);
 	free(w->touched);
+	free(w->changed);
+	free(w->due);
+	free(w->empty_cell);
 	free(w->ready);
 	wm_buf_release(&w->key_text);
 	free(w->row_keys);
@@ -142,214 +204,71 @@ grown(void *array, size_t count, size_t *capacity, size_t size)
 	return wm_reallocarray(array, *capacity, size);
 }
 
-/* Keys */
-
-/* One column is its text and kind; several are kind, length and text of each, so that no two keys run together. */
-static struct wm_span
-key_of(struct wm_windowing *w, const struct wm_value *keys, uint8_t *tag)
-{
-	if (w->keys_count == 1) {
-		*tag = (uint8_t)keys[0].kind;
-		return keys[0].text;
-	}
-	*tag = TAG_COMPOSITE;
-	wm_buf_reset(&w->key_text);
-	for (size_t i = 0; i < w->keys_count; i++) {
-		wm_put_u8(&w->key_text, (uint8_t)keys[i].kind);
-		wm_put_span(&w->key_text, keys[i].text);
-	}
-	return wm_buf_span(&w->key_text);
-}
-
-static struct wm_value
-key_part(struct wm_get *in)
-{
-	struct wm_value part;
-
-	part.kind = (enum wm_kind)wm_get_u8(in);
-	part.text = wm_get_span(in);
-	return part;
-}
-
-static void
-keys_of_entry(const struct wm_windowing *w, const struct wm_entry *entry, struct wm_value *keys)
-{
-	struct wm_get in;
-
-	if (w->keys_count == 1) {
-		keys[0] = (struct wm_value){ wm_entry_key(entry), (enum wm_kind)entry->tag };
-		return;
-	}
-	wm_get_init(&in, wm_entry_key(entry));
-	for (size_t i = 0; i < w->keys_count; i++)
-		keys[i] = key_part(&in);
-}
-
-/* Null before the empty string, then bytes, then kind. */
-static int
-compare_values(const struct wm_value *a, const struct wm_value *b)
-{
-	int order = (a->kind != WM_KIND_NULL) - (b->kind != WM_KIND_NULL);
-
-	if (order == 0)
-		order = wm_span_compare(a->text, b->text);
-	return order != 0 ? order : (a->kind > b->kind) - (a->kind < b->kind);
-}
-
-static int
-compare_entries(const struct wm_entry *a, const struct wm_entry *b)
-{
-	struct wm_get in_a, in_b;
-	int order = 0;
-
-	if (a->tag != TAG_COMPOSITE) {
-		struct wm_value value_a = { wm_entry_key(a), (enum wm_kind)a->tag };
-		struct wm_value value_b = { wm_entry_key(b), (enum wm_kind)b->tag };
-
-		return compare_values(&value_a, &value_b);
-	}
-	wm_get_init(&in_a, wm_entry_key(a));
-	wm_get_init(&in_b, wm_entry_key(b));
-	while (order == 0 && wm_get_left(&in_a) != 0) {
-		struct wm_value value_a = key_part(&in_a), value_b = key_part(&in_b);
-
-		order = compare_values(&value_a, &value_b);
-	}
-	return order;
-}
-
-/* The first bytes of a key as a number that orders like them; composite keys decide in full. */
-static uint64_t
-key_prefix(const struct wm_entry *entry)
-{
-	unsigned char bytes[8] = { 0 };
-
-	if (entry->tag == TAG_COMPOSITE)
-		return 0;
-	memcpy(bytes, entry->key, entry->key_len < sizeof(bytes) ? entry->key_len : sizeof(bytes));
-	uint64_t prefix;
-	memcpy(&prefix, bytes, sizeof(prefix));
-	return __builtin_bswap64(prefix);
-}
-
 /* Adding */
 
-static struct slice *
-slice_at(struct wm_windowing *w, const struct wm_slice *at)
+/* The watermark at which the first window of a slice takes no more records. */
+static int64_t
+first_gone_us(const struct wm_windowing *w, const struct wm_slice *at)
 {
-	struct slice *slice = wm_ordered_find(&w->slices, at->number);
-
-	if (slice == NULL) {
-		slice = wm_malloc(sizeof(struct slice));
-		slice->at = *at;
-		wm_table_init(&slice->table, w->cell_bytes);
-		wm_ordered_put(&w->slices, at->number, slice);
-	}
-	return slice;
+	return w->mode == WM_MODE_COMPLETE ? WM_TIME_END : at->window_first_end_us + w->lateness_us;
 }
 
-/* When the first window of a slice that is open becomes complete. */
+/* When there is something to do for a slice: a window of it is to be written or forgotten. */
 static int64_t
-slice_due_us(const struct wm_windowing *w, const struct slice *slice)
+slice_due_us(const struct wm_windowing *w, const struct wm_slice *at)
 {
 	if (w->mode == WM_MODE_COMPLETE)
 		return WM_TIME_END;
-	if (w->mode == WM_MODE_UPDATE)
-		return slice->at.window_last_end_us;
-	if (slice->at.window_first >= w->window_next)
-		return slice->at.window_first_end_us;
+	if (w->mode == WM_MODE_UPDATE || at->window_last < w->window_next)
+		return at->window_last_end_us + w->lateness_us;
+	if (at->window_first >= w->window_next)
+		return at->window_first_end_us;
 	return wm_window_end_us(w->windows, w->window_next);
 }
 
-/* All windows that are complete at the watermark are behind: those that hold something were written when it was due. */
-static void
-settle(struct wm_windowing *w)
-{
-	int64_t first_open = wm_window_first_open(w->windows, w->watermark_us);
-
-	if (first_open > w->window_next)
-		w->window_next = first_open;
-}
-
-/* Of the windows of a slice, how many are complete. */
+/* Of the windows of a slice, how many take no more records. */
 static int64_t
-windows_missed(struct wm_windowing *w, const struct wm_slice *at)
+windows_missed(struct wm_windowing *w, const struct wm_slice *at, int64_t gone_us)
 {
-	if (w->mode == WM_MODE_COMPLETE || !wm_is_complete(at->window_first_end_us, w->watermark_us))
+	if (!wm_is_complete(gone_us, w->watermark_us) || w->mode == WM_MODE_COMPLETE)
 		return 0;
 	settle(w);
-	int64_t open = at->window_last < w->window_next ? at->window_last + 1 : w->window_next;
+	int64_t open = at->window_last < w->window_kept ? at->window_last + 1 : w->window_kept;
 	return open - at->window_first;
 }
 
-/* Finds the slice of a time, or makes it unless all its windows are complete; then NULL. */
-static struct slice *
-slice_of(struct wm_windowing *w, int64_t event_time_us, int64_t *missed)
+static struct wm_cells *
+cells_at(struct wm_windowing *w, const struct wm_slice *at)
 {
-	struct wm_slice at;
+	struct wm_cells *cells = wm_slices_at(&w->slices, at);
+	int64_t due_us = slice_due_us(w, at);
 
-	wm_windows_slice(w->windows, event_time_us, &at);
-	*missed = windows_missed(w, &at);
-	if (*missed == at.window_last - at.window_first + 1)
-		return NULL;
-	struct slice *slice = slice_at(w, &at);
-	int64_t due_us = slice_due_us(w, slice);
+	cells->first_gone_us = first_gone_us(w, at);
 	if (due_us < w->due_us)
 		w->due_us = due_us;
-	w->recent[1] = w->recent[0];
-	w->recent[0] = slice;
-	return slice;
+	return cells;
 }
 
 static bool
-slice_holds(const struct slice *slice, int64_t event_time_us)
+cells_hold(const struct wm_cells *cells, int64_t event_time_us)
 {
-	return slice != NULL && event_time_us >= slice->at.start_us && event_time_us < slice->at.end_us;
-}
-
-static struct wm_entry *
-entry_in(const struct wm_windowing *w, struct wm_table *table, struct wm_span key, uint8_t tag)
-{
-	bool is_new;
-	struct wm_entry *entry = wm_table_put(table, key, tag, &is_new);
-
-	if (is_new)
-		wm_agg_cell_init(w->agg, wm_entry_value(entry));
-	return entry;
+	return cells != NULL && event_time_us >= cells->at.start_us && event_time_us < cells->at.end_us;
 }
 
 static void
-add_to(const struct wm_windowing *w, struct wm_table *table, struct wm_span key, uint8_t tag,
-	const struct wm_reading *readings, int64_t event_time_us)
+add_member(struct wm_member **members, size_t *count, size_t *capacity, struct wm_cells *cells, struct wm_entry *entry)
 {
-	struct wm_entry *entry = entry_in(w, table, key, tag);
-
-	wm_agg_cell_add(w->agg, wm_entry_value(entry), &table->arena, readings, event_time_us);
-}
-
-/* A record that came after its slice was combined into runs counts in these too. */
-static void
-add_to_runs(struct wm_windowing *w, int64_t slice_number, struct wm_span key, uint8_t tag,
-	const struct wm_reading *readings, int64_t event_time_us)
-{
-	for (size_t level = 1; level < LEVELS_MAX; level++) {
-		struct wm_table *run = NULL;
-
-		if (w->levels[level].count != 0)
-			run = wm_ordered_find(&w->levels[level], slice_number >> level);
-		if (run != NULL)
-			add_to(w, run, key, tag, readings, event_time_us);
-	}
+	*members = grown(*members, *count, capacity, sizeof(struct wm_member));
+	(*members)[(*count)++] = (struct wm_member){ cells, entry };
 }
 
 static void
-touch(struct wm_windowing *w, const struct slice *slice, struct wm_entry *entry)
+touch(struct wm_windowing *w, struct wm_cells *cells, struct wm_entry *entry)
 {
-	if (entry->mark != 0)
+	if ((entry->mark & MARK_UPDATED) != 0)
 		return;
-	entry->mark = 1;
-	w->touched = grown(w->touched, w->touched_count, &w->touched_capacity, sizeof(w->touched[0]));
-	w->touched[w->touched_count++] = (struct member){ slice, entry };
+	entry->mark |= MARK_UPDATED;
+	add_member(&w->touched, &w->touched_count, &w->touched_capacity, cells, entry);
 	w->counts.updated++;
 }
 
@@ -357,175 +276,348 @@ static void
 clear_touched(struct wm_windowing *w)
 {
 	for (size_t i = 0; i < w->touched_count; i++)
-		w->touched[i].entry->mark = 0;
+		w->touched[i].entry->mark &= (uint8_t)~MARK_UPDATED;
 	w->touched_count = 0;
 	w->has_touched = false;
 }
 
-enum wm_window_verdict
-wm_windowing_add(struct wm_windowing *w, const struct wm_window_record *record, int64_t *missed)
+/* Panes: what a record leaves to be written */
+
+static struct pane *
+pane_of(const struct wm_windowing *w, const struct wm_entry *entry)
 {
-	const struct wm_reading *readings = record->readings;
-	int64_t event_time_us = record->event_time_us;
-	struct slice *slice;
-	uint8_t tag;
+	char *value = wm_entry_value(entry);
 
-	assert(!w->is_draining);
-	if (record->watermark_us > w->watermark_us)
-		w->watermark_us = record->watermark_us;
-	slice = slice_holds(w->recent[0], event_time_us)   ? w->recent[0]
-		: slice_holds(w->recent[1], event_time_us) ? w->recent[1]
-							   : NULL;
-	if (slice != NULL)
-		*missed = windows_missed(w, &slice->at);
-	else if ((slice = slice_of(w, event_time_us, missed)) == NULL)
-		return WM_WINDOW_LATE;
+	return (struct pane *)(void *)(value + (w->is_inline ? w->slices.cell_bytes : 0));
+}
 
-	struct wm_span key = key_of(w, record->keys, &tag);
-	size_t groups_before = slice->table.count;
-	struct wm_entry *entry = entry_in(w, &slice->table, key, tag);
-	w->counts.groups += slice->table.count - groups_before;
-	wm_agg_cell_add(w->agg, wm_entry_value(entry), &slice->table.arena, readings, event_time_us);
-	if (slice->at.number < w->combined_end)
-		add_to_runs(w, slice->at.number, key, tag, readings, event_time_us);
+static void
+add_due(struct wm_windowing *w, int64_t window_number, struct wm_entry *entry)
+{
+	if ((entry->mark & MARK_DUE) != 0)
+		return;
+	entry->mark |= MARK_DUE;
+	w->due = grown(w->due, w->due_count, &w->due_capacity, sizeof(w->due[0]));
+	w->due[w->due_count++] = (struct due){ .window_number = window_number, .entry = entry };
+	w->due_us = WM_TIME_NONE;
+}
+
+static void
+add_changed(struct wm_windowing *w, struct wm_cells *cells, struct wm_entry *entry)
+{
+	if (w->panes.early_period_us == 0 || (entry->mark & MARK_CHANGED) != 0)
+		return;
+	entry->mark |= MARK_CHANGED;
+	cells->changed_count++;
+	add_member(&w->changed, &w->changed_count, &w->changed_capacity, cells, entry);
+}
+
+/* A slice goes, or its entries move: they are no members of changed any more. */
+static void
+drop_changed(struct wm_windowing *w, struct wm_cells *cells)
+{
+	size_t kept = 0;
+
+	if (cells->changed_count == 0)
+		return;
+	for (size_t i = 0; i < w->changed_count; i++)
+		if (w->changed[i].cells != cells)
+			w->changed[kept++] = w->changed[i];
+	w->changed_count = kept;
+	cells->changed_count = 0;
+}
+
+static void
+enter_period(struct wm_windowing *w, int64_t highest_time_us)
+{
+	if (w->panes.early_period_us == 0)
+		return;
+	int64_t multiple = wm_floor_div(highest_time_us, w->panes.early_period_us);
+	if (multiple <= w->multiple)
+		return;
+	if (w->multiple != INT64_MIN) {
+		w->is_period_due = true;
+		w->due_us = WM_TIME_NONE;
+	}
+	w->multiple = multiple;
+}
+
+/* The pane of a key in a window that has slices, begun if it is new. */
+static struct wm_entry *
+put_pane(struct wm_windowing *w, int64_t window_number, const struct wm_entry *key, bool *is_new)
+{
+	struct wm_table *table = wm_ordered_find(&w->pane_windows, window_number);
+
+	if (table == NULL) {
+		table = wm_malloc(sizeof(struct wm_table));
+		wm_table_init(table, sizeof(struct pane));
+		wm_ordered_put(&w->pane_windows, window_number, table);
+	}
+	struct wm_entry *entry = wm_table_put(table, wm_entry_key(key), key->tag, is_new);
+	if (*is_new)
+		*pane_of(w, entry) = (struct pane){ 0 };
+	return entry;
+}
+
+/* Numbers of the nearest slices before and behind one, down to first and up to last, in which its key has an entry too. */
+static void
+find_neighbours(const struct wm_windowing *w, const struct wm_cells *cells, const struct wm_entry *entry, int64_t first,
+	int64_t last, int64_t *before, int64_t *behind)
+{
+	struct wm_ordered_at at = wm_ordered_seek(&w->slices.map, first);
+	int64_t number;
+
+	*before = INT64_MIN;
+	*behind = INT64_MAX;
+	for (const struct wm_cells *other;
+		(other = wm_ordered_next(&w->slices.map, &at, &number)) != NULL && number <= last;) {
+		if (other == cells || wm_table_find(&other->table, wm_entry_key(entry), entry->tag) == NULL)
+			continue;
+		if (number > cells->at.number) {
+			*behind = number;
+			return;
+		}
+		*before = number;
+	}
+}
+
+/*
+ * A record reached windows that are complete. Such a window had an on-time pane
+ * if the key was in it before, and this is the first late record; what came later is in its struct pane.
+ */
+static void
+add_late(struct wm_windowing *w, const struct wm_cells *cells, const struct wm_entry *entry, bool is_new)
+{
+	int64_t first = cells->at.window_first, last = cells->at.window_last;
+	int64_t before = cells->at.number, behind = cells->at.number;
+
+	settle(w);
+	if (first < w->window_kept)
+		first = w->window_kept;
+	if (last >= w->window_next)
+		last = w->window_next - 1;
+	if (is_new)
+		find_neighbours(w, cells, entry, wm_slices_begin(&w->slices, first),
+			wm_slices_end(&w->slices, last) - 1, &before, &behind);
+	for (int64_t number = first; number <= last; number++) {
+		struct wm_entry *pane = put_pane(w, number, entry, &is_new);
+
+		if (is_new &&
+			(before >= wm_slices_begin(&w->slices, number) || behind < wm_slices_end(&w->slices, number)))
+			pane_of(w, pane)->count = 1;
+		add_due(w, number, pane);
+	}
+}
+
+static __attribute__((noinline)) void
+watch_panes(
+	struct wm_windowing *w, struct wm_cells *cells, struct wm_entry *entry, bool is_new, int64_t highest_time_us)
+{
+	bool is_open = !wm_is_complete(cells->at.window_last_end_us, w->watermark_us);
+
+	if (is_open)
+		add_changed(w, cells, entry);
+	if (w->is_inline) {
+		uint64_t rows = ++pane_of(w, entry)->rows;
+
+		if (!is_open || (w->panes.early_rows != 0 && rows >= w->panes.early_rows))
+			add_due(w, cells->at.number, entry);
+	} else if (wm_is_complete(cells->at.window_first_end_us, w->watermark_us)) {
+		add_late(w, cells, entry, is_new);
+	}
+	enter_period(w, highest_time_us);
+}
+
+/* What there is to do with a record beside aggregating it. Without panes it costs little, and stays inline. */
+static inline void
+watch(struct wm_windowing *w, struct wm_cells *cells, struct wm_entry *entry, bool is_new, int64_t highest_time_us)
+{
 	if (w->mode != WM_MODE_APPEND) {
 		w->has_touched = true;
 		w->due_us = WM_TIME_NONE;
 	}
 	if (w->mode == WM_MODE_UPDATE || w->is_counting)
-		touch(w, slice, entry);
-	return WM_WINDOW_USED;
+		touch(w, cells, entry);
+	if (w->has_panes)
+		watch_panes(w, cells, entry, is_new, highest_time_us);
 }
 
-/* Runs: a run of a level is 2^level slices, from a multiple of that */
-
-static int64_t
-run_begin(size_t level, int64_t place)
+/* Finds the slice of a time, or makes it unless none of its windows takes the record; then NULL. */
+static struct wm_cells *
+cells_of(struct wm_windowing *w, int64_t event_time_us, int64_t *missed)
 {
-	return place * (INT64_C(1) << level);
+	struct wm_slice at;
+
+	wm_windows_slice(w->windows, event_time_us, &at);
+	*missed = windows_missed(w, &at, first_gone_us(w, &at));
+	if (*missed == at.window_last - at.window_first + 1)
+		return NULL;
+	/* Of a start, the steps that are written have gone into the next one. */
+	if (w->is_carrying && at.number < w->window_next)
+		wm_slices_place(&w->slices, w->window_next, &at);
+	w->recent[1] = w->recent[0];
+	w->recent[0] = cells_at(w, &at);
+	return w->recent[0];
+}
+
+static inline void
+add_to(struct wm_windowing *w, struct wm_cells *cells, struct wm_span key, uint8_t tag,
+	const struct wm_window_record *record)
+{
+	size_t groups_before = cells->table.count;
+	struct wm_entry *entry = wm_slices_entry(&w->slices, &cells->table, key, tag);
+	bool is_new = cells->table.count != groups_before;
+
+	w->counts.groups += is_new;
+	wm_agg_cell_add(w->agg, wm_entry_value(entry), &cells->table.arena, record->readings, record->event_time_us);
+	if (w->is_watching)
+		watch(w, cells, entry, is_new, record->highest_time_us);
+}
+
+/* Each window that takes the record has a cell of its own. */
+static enum wm_window_verdict
+add_apart(struct wm_windowing *w, const struct wm_window_record *record, int64_t *missed)
+{
+	struct wm_slice at, place;
+	uint8_t tag;
+
+	wm_windows_slice(w->windows, record->event_time_us, &at);
+	*missed = windows_missed(w, &at, first_gone_us(w, &at));
+	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
+	for (int64_t number = at.window_first + *missed; number <= at.window_last; number++) {
+		wm_slices_place(&w->slices, number, &place);
+		add_to(w, cells_at(w, &place), key, tag, record);
+	}
+	if (*missed <= at.window_last - at.window_first)
+		return WM_WINDOW_USED;
+	enter_period(w, record->highest_time_us);
+	return WM_WINDOW_LATE;
+}
+
+enum wm_window_verdict
+wm_windowing_add(struct wm_windowing *w, const struct wm_window_record *record, int64_t *missed)
+{
+	int64_t event_time_us = record->event_time_us;
+	struct wm_cells *cells;
+	uint8_t tag;
+
+	assert(!w->is_draining);
+	if (record->watermark_us > w->watermark_us)
+		w->watermark_us = record->watermark_us;
+	cells = cells_hold(w->recent[0], event_time_us)   ? w->recent[0]
+		: cells_hold(w->recent[1], event_time_us) ? w->recent[1]
+							  : NULL;
+	if (cells != NULL) {
+		*missed = windows_missed(w, &cells->at, cells->first_gone_us);
+	} else if (w->slices.is_apart) {
+		return add_apart(w, record, missed);
+	} else if ((cells = cells_of(w, event_time_us, missed)) == NULL) {
+		enter_period(w, record->highest_time_us);
+		return WM_WINDOW_LATE;
+	}
+	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
+	add_to(w, cells, key, tag, record);
+	if (cells->at.number < w->slices.combined_end)
+		wm_slices_add_to_runs(&w->slices, cells->at.number, key, tag, record->readings, event_time_us);
+	return WM_WINDOW_USED;
 }
 
 /* Forgetting */
 
+/* Slices of which all windows come before this one. */
 static void
 forget_before(struct wm_windowing *w, int64_t window_number)
 {
-	if (window_number == INT64_MIN)
-		return;
-	for (;;) {
-		struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-		struct slice *slice = wm_ordered_next(&w->slices, &at, NULL);
-
-		if (slice == NULL || slice->at.window_last >= window_number)
-			break;
-		wm_ordered_take(&w->slices, slice->at.number);
+	for (struct wm_cells *cells; (cells = wm_slices_take_before(&w->slices, window_number)) != NULL;) {
 		for (size_t i = 0; i < 2; i++)
-			if (w->recent[i] == slice)
+			if (w->recent[i] == cells)
 				w->recent[i] = NULL;
-		w->counts.groups -= slice->table.count;
-		w->counts.removed += slice->table.count;
-		free_slice(slice);
+		drop_changed(w, cells);
+		w->counts.groups -= cells->table.count;
+		w->counts.removed += cells->table.count;
+		wm_slices_free_cells(cells);
 	}
-	/* Runs are kept while a slice in them, or one that may still come, belongs to an open window. */
-	int64_t slice_first = window_number == INT64_MAX ? INT64_MAX : wm_window_slice_begin(w->windows, window_number);
-	for (size_t level = 1; level < LEVELS_MAX; level++) {
-		for (;;) {
-			struct wm_ordered_at at = wm_ordered_seek(&w->levels[level], INT64_MIN);
-			int64_t place;
-			struct wm_table *run = wm_ordered_next(&w->levels[level], &at, &place);
+}
 
-			if (run == NULL || run_begin(level, place + 1) > slice_first)
-				break;
-			wm_ordered_take(&w->levels[level], place);
-			wm_table_release(run);
-			free(run);
-		}
+static void
+forget_panes(struct wm_windowing *w)
+{
+	for (;;) {
+		struct wm_ordered_at at = wm_ordered_seek(&w->pane_windows, INT64_MIN);
+		int64_t number;
+		struct wm_table *table = wm_ordered_next(&w->pane_windows, &at, &number);
+
+		if (table == NULL || number >= w->window_kept)
+			return;
+		wm_ordered_take(&w->pane_windows, number);
+		free_table(table);
 	}
+}
+
+/* Of windows that share a start, all that is written goes on into the first that is not. */
+static void
+carry(struct wm_windowing *w)
+{
+	struct wm_cells *first = wm_slices_from(&w->slices, INT64_MIN);
+
+	if (first == NULL || first->at.number >= w->window_next)
+		return;
+	size_t in_both = wm_slices_carry(&w->slices, first, w->window_next);
+	first->first_gone_us = first_gone_us(w, &first->at);
+	w->recent[0] = w->recent[1] = NULL;
+	w->counts.groups -= in_both;
+	w->counts.removed += in_both;
+}
+
+/* The first slice with a window that is not written yet; NULL if there is none. */
+static struct wm_cells *
+first_open_cells(const struct wm_windowing *w)
+{
+	if (w->slices.map.count == 0)
+		return NULL;
+	return wm_slices_from(
+		&w->slices, w->window_next == INT64_MIN ? INT64_MIN : wm_slices_begin(&w->slices, w->window_next));
 }
 
 static void
 set_due(struct wm_windowing *w)
 {
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-	const struct slice *first = wm_ordered_next(&w->slices, &at, NULL);
+	const struct wm_cells *first = wm_slices_from(&w->slices, INT64_MIN);
 
-	w->due_us = w->has_touched ? WM_TIME_NONE : first == NULL ? WM_TIME_END : slice_due_us(w, first);
+	if (w->has_touched || w->due_count != 0 || w->is_period_due) {
+		w->due_us = WM_TIME_NONE;
+		return;
+	}
+	w->due_us = first == NULL ? WM_TIME_END : slice_due_us(w, &first->at);
+	if (w->has_panes && (first = first_open_cells(w)) != NULL) {
+		int64_t due_us = slice_due_us(w, &first->at);
+
+		if (due_us < w->due_us)
+			w->due_us = due_us;
+	}
 }
 
 /* Writing in append: window by window */
-
-static void
-merge_table(const struct wm_windowing *w, struct wm_table *into, const struct wm_table *from)
-{
-	size_t at = 0;
-
-	for (const struct wm_entry *entry; (entry = wm_table_next(from, &at)) != NULL;) {
-		struct wm_entry *target = entry_in(w, into, wm_entry_key(entry), entry->tag);
-
-		wm_agg_cell_merge(w->agg, wm_entry_value(target), &into->arena, wm_entry_value(entry));
-	}
-}
-
-/* The table of the run of 2^level slices from place << level: made when first asked for. NULL if it holds nothing. */
-static const struct wm_table *
-run_table(struct wm_windowing *w, size_t level, int64_t place)
-{
-	int64_t begin = run_begin(level, place), end = run_begin(level, place + 1), number;
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, begin);
-	struct slice *only = wm_ordered_next(&w->slices, &at, &number);
-
-	if (only == NULL || number >= end)
-		return NULL;
-	if (wm_ordered_next(&w->slices, &at, &number) == NULL || number >= end)
-		return &only->table;
-	struct wm_table *run = wm_ordered_find(&w->levels[level], place);
-	if (run != NULL)
-		return run;
-	run = wm_malloc(sizeof(struct wm_table));
-	wm_table_init(run, w->cell_bytes);
-	for (int64_t half = 2 * place; half <= 2 * place + 1; half++) {
-		const struct wm_table *part = run_table(w, level - 1, half);
-
-		if (part != NULL)
-			merge_table(w, run, part);
-	}
-	wm_ordered_put(&w->levels[level], place, run);
-	if (end > w->combined_end)
-		w->combined_end = end;
-	return run;
-}
-
-/* The table of a complete window with a slice in it: that of its only slice, or as few runs as cover it, combined. */
-static const struct wm_table *
-window_table(struct wm_windowing *w, int64_t window_number)
-{
-	int64_t begin = wm_window_slice_begin(w->windows, window_number);
-	int64_t end = wm_window_slice_end(w->windows, window_number), number;
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, begin);
-	struct slice *only = wm_ordered_next(&w->slices, &at, &number);
-
-	assert(only != NULL && number < end);
-	if (wm_ordered_next(&w->slices, &at, &number) == NULL || number >= end)
-		return &only->table;
-	wm_table_release(&w->combined);
-	while (begin < end) {
-		size_t level = 0;
-
-		while ((begin & ((INT64_C(2) << level) - 1)) == 0 && begin + (INT64_C(2) << level) <= end)
-			level++;
-		const struct wm_table *run = run_table(w, level, begin >> level);
-		if (run != NULL)
-			merge_table(w, &w->combined, run);
-		begin += INT64_C(1) << level;
-	}
-	return &w->combined;
-}
 
 static struct ready *
 add_ready(struct wm_windowing *w)
 {
 	w->ready = grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
 	return &w->ready[w->ready_count++];
+}
+
+static void
+add_ready_pane(struct wm_windowing *w, const struct wm_entry *entry, uint64_t prefix, const void *cell,
+	enum wm_pane_timing timing, uint64_t index)
+{
+	struct ready *ready = add_ready(w);
+
+	ready->pane.index = index & ((UINT64_C(1) << 60) - 1);
+	ready->pane.timing = timing & 3;
+	ready->pane.is_filler = false;
+	ready->prefix = prefix;
+	ready->entry = entry;
+	ready->cell = cell;
 }
 
 static int
@@ -535,35 +627,266 @@ compare_ready_keys(const void *a, const void *b)
 
 	if (ready_a->prefix != ready_b->prefix)
 		return ready_a->prefix < ready_b->prefix ? -1 : 1;
-	return compare_entries(ready_a->entry, ready_b->entry);
+	int order = wm_keys_compare(ready_a->entry, ready_b->entry);
+	/* An early and the on-time pane of one key. */
+	if (order == 0)
+		order = (ready_a->pane.index > ready_b->pane.index) - (ready_a->pane.index < ready_b->pane.index);
+	return order;
 }
 
 static void
-ready_table(struct wm_windowing *w, int64_t window_number, const struct wm_table *table)
+ready_table(struct wm_windowing *w, const struct wm_table *table)
 {
 	size_t at = 0;
 
 	for (const struct wm_entry *entry; (entry = wm_table_next(table, &at)) != NULL;)
-		*add_ready(w) = (struct ready){ window_number, key_prefix(entry), entry, wm_entry_value(entry) };
-	qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_keys);
+		add_ready_pane(w, entry, wm_keys_prefix(entry), wm_entry_value(entry), WM_PANE_ON_TIME, 0);
 }
 
-/* Makes the rows of the next complete window ready and forgets what was drained before; false if there is none. */
+static void
+sort_ready(struct wm_windowing *w)
+{
+	if (w->ready_count > 1)
+		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_keys);
+}
+
+/* The cell of a pane that stands inline: in discarding, only what is new. */
+static const void *
+take_pane(struct wm_windowing *w, const struct wm_entry *entry, const void *cell)
+{
+	struct pane *pane = pane_of(w, entry);
+	bool is_empty = w->panes.is_discarding && pane->rows == 0;
+
+	pane->count++;
+	pane->rows = 0;
+	return is_empty ? w->empty_cell : cell;
+}
+
+/* A window that is complete gives each key its on-time pane, whether or not there is something new. */
+static void
+ready_window(struct wm_windowing *w, int64_t number)
+{
+	size_t first = w->ready_count;
+
+	ready_table(w, wm_slices_window(&w->slices, number));
+	w->window_next = number + 1;
+	if (!w->has_panes)
+		return;
+	const struct wm_table *panes = w->is_inline ? NULL : wm_ordered_find(&w->pane_windows, number);
+	for (size_t i = first; i < w->ready_count && (w->is_inline || panes != NULL); i++) {
+		struct ready *ready = &w->ready[i];
+		const struct wm_entry *entry = ready->entry;
+
+		if (!w->is_inline && (entry = wm_table_find(panes, wm_entry_key(entry), entry->tag)) == NULL)
+			continue;
+		ready->pane.index = pane_of(w, entry)->count & ((UINT64_C(1) << 60) - 1);
+		ready->cell = take_pane(w, entry, ready->cell);
+	}
+}
+
+static void
+ready_due(struct wm_windowing *w, int64_t number)
+{
+	enum wm_pane_timing timing = number < w->due_open ? WM_PANE_LATE : WM_PANE_EARLY;
+
+	for (; w->due_at < w->due_count && w->due[w->due_at].window_number == number; w->due_at++) {
+		const struct due *due = &w->due[w->due_at];
+		uint64_t index = pane_of(w, due->entry)->count;
+
+		add_ready_pane(w, due->entry, due->prefix, take_pane(w, due->entry, due->cell), timing, index);
+	}
+}
+
+static void
+ready_fillers(struct wm_windowing *w, int64_t number)
+{
+	/* A day that a zone left out has no length, and is no window. */
+	bool is_none = w->ready_start_us == w->ready_end_us;
+
+	for (const struct wm_entry *entry; (entry = wm_fill_take(w->fill, number)) != NULL;) {
+		if (is_none)
+			continue;
+		add_ready_pane(w, entry, wm_keys_prefix(entry), wm_fill_cell(w->fill, entry), WM_PANE_ON_TIME, 0);
+		w->ready[w->ready_count - 1].pane.is_filler = true;
+	}
+}
+
+/* The rows of a window were drained. */
+static void
+finish_window(struct wm_windowing *w)
+{
+	for (size_t i = 0; i < w->ready_count; i++) {
+		const struct ready *ready = &w->ready[i];
+
+		if (w->fill != NULL && !ready->pane.is_filler)
+			wm_fill_written(w->fill, ready->entry, ready->cell);
+		if (w->empty_cell != NULL)
+			wm_agg_cell_init(w->agg, wm_entry_value(ready->entry));
+	}
+	if (w->empty_cell != NULL && w->ready_count != 0) {
+		struct wm_cells *cells = wm_ordered_find(&w->slices.map, w->ready_number);
+
+		if (wm_slices_pack(&w->slices, cells))
+			drop_changed(w, cells);
+	}
+	w->ready_count = w->ready_at = 0;
+	/* Panes that wait may be of any window that is kept. */
+	if (!w->has_panes) {
+		forget_before(w, w->window_next);
+		if (w->window_next != INT64_MIN)
+			wm_slices_forget_runs(&w->slices, w->window_next);
+	}
+	if (w->is_carrying)
+		carry(w);
+}
+
+/* The next window that is complete and holds something. */
+static bool
+next_complete(const struct wm_windowing *w, int64_t *number)
+{
+	const struct wm_cells *first = first_open_cells(w);
+
+	if (first == NULL)
+		return false;
+	*number = first->at.window_first > w->window_next ? first->at.window_first : w->window_next;
+	return wm_is_complete(wm_window_end_us(w->windows, *number), w->watermark_us);
+}
+
+/* Makes the rows of the next window ready and forgets what was drained before; false if there is none. */
 static bool
 ready_next_window(struct wm_windowing *w)
 {
-	w->ready_count = w->ready_at = 0;
-	forget_before(w, w->window_next);
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-	const struct slice *first = wm_ordered_next(&w->slices, &at, NULL);
-	if (first == NULL)
+	int64_t complete = INT64_MAX, due = INT64_MAX, filled = INT64_MAX;
+
+	finish_window(w);
+	bool has_complete = next_complete(w, &complete);
+	bool has_due = w->due_at < w->due_count;
+	bool has_filled = w->fill != NULL && wm_fill_next(w->fill, &filled);
+	if (!has_complete && !has_due && !has_filled)
 		return false;
-	int64_t number = first->at.window_first > w->window_next ? first->at.window_first : w->window_next;
-	if (!wm_is_complete(wm_window_end_us(w->windows, number), w->watermark_us))
-		return false;
-	ready_table(w, number, window_table(w, number));
-	w->window_next = number + 1;
+	if (!has_complete)
+		complete = INT64_MAX;
+	if (has_due)
+		due = w->due[w->due_at].window_number;
+	int64_t number = complete < due ? complete : due;
+	if (filled < number)
+		number = filled;
+	w->ready_number = number;
+	w->ready_start_us = wm_window_start_us(w->windows, number);
+	w->ready_end_us = wm_window_end_us(w->windows, number);
+	if (due == number)
+		ready_due(w, number);
+	if (complete == number)
+		ready_window(w, number);
+	if (filled == number)
+		ready_fillers(w, number);
+	sort_ready(w);
 	return true;
+}
+
+/* Early and late panes of an advance, before the watermark moves */
+
+static int
+compare_due_keys(const void *a, const void *b)
+{
+	const struct due *due_a = a, *due_b = b;
+	int order = wm_keys_compare(due_a->entry, due_b->entry);
+
+	if (order != 0)
+		return order;
+	return (due_a->window_number > due_b->window_number) - (due_a->window_number < due_b->window_number);
+}
+
+static int
+compare_due_windows(const void *a, const void *b)
+{
+	const struct due *due_a = a, *due_b = b;
+
+	if (due_a->window_number != due_b->window_number)
+		return due_a->window_number < due_b->window_number ? -1 : 1;
+	if (due_a->prefix != due_b->prefix)
+		return due_a->prefix < due_b->prefix ? -1 : 1;
+	return wm_keys_compare(due_a->entry, due_b->entry);
+}
+
+/* The period is over: a pane for each window that is open and changed. */
+static void
+add_period(struct wm_windowing *w)
+{
+	for (size_t i = 0; i < w->changed_count; i++) {
+		struct wm_cells *cells = w->changed[i].cells;
+		struct wm_entry *entry = w->changed[i].entry;
+		int64_t number = cells->at.window_first > w->window_next ? cells->at.window_first : w->window_next;
+		bool is_new;
+
+		entry->mark &= (uint8_t)~MARK_CHANGED;
+		cells->changed_count = 0;
+		for (; number <= cells->at.window_last; number++)
+			add_due(w, number, w->is_inline ? entry : put_pane(w, number, entry, &is_new));
+	}
+	w->changed_count = 0;
+	w->is_period_due = false;
+}
+
+/* Combines the slices of each pane, runs of neighbouring windows of a key together. */
+static void
+combine_due(struct wm_windowing *w)
+{
+	const void **cells = wm_reallocarray(NULL, w->due_count, sizeof(void *));
+
+	qsort(w->due, w->due_count, sizeof(w->due[0]), compare_due_keys);
+	for (size_t i = 0; i < w->due_count;) {
+		const struct wm_entry *entry = w->due[i].entry;
+		int64_t first = w->due[i].window_number;
+		size_t count = 1;
+
+		while (i + count < w->due_count && w->due[i + count].window_number == first + (int64_t)count &&
+			wm_keys_compare(entry, w->due[i + count].entry) == 0)
+			count++;
+		wm_slices_key_windows(&w->slices, wm_entry_key(entry), entry->tag, first, first + (int64_t)count - 1,
+			&w->ready_arena, cells);
+		for (size_t j = 0; j < count; j++)
+			w->due[i + j].cell = cells[j];
+		i += count;
+	}
+	free(cells);
+}
+
+static void
+gather_due(struct wm_windowing *w)
+{
+	settle(w);
+	w->due_open = w->window_next;
+	if (w->is_period_due)
+		add_period(w);
+	if (w->due_count == 0)
+		return;
+	if (!w->is_inline)
+		combine_due(w);
+	for (size_t i = 0; i < w->due_count; i++) {
+		struct due *due = &w->due[i];
+
+		due->prefix = wm_keys_prefix(due->entry);
+		due->entry->mark &= (uint8_t)~MARK_DUE;
+		if (w->is_inline)
+			due->cell = wm_entry_value(due->entry);
+	}
+	qsort(w->due, w->due_count, sizeof(w->due[0]), compare_due_windows);
+}
+
+/* All that this advance writes, for the windows between. */
+static void
+announce(struct wm_windowing *w)
+{
+	struct wm_ordered_at at = wm_ordered_seek(&w->slices.map, INT64_MIN);
+
+	for (const struct wm_cells *cells; (cells = wm_ordered_next(&w->slices.map, &at, NULL)) != NULL &&
+		wm_is_complete(cells->at.window_last_end_us, w->watermark_us);) {
+		size_t place = 0;
+
+		for (const struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;)
+			wm_fill_announce(w->fill, cells->at.number, entry);
+	}
 }
 
 /* Writing in update and complete: key by key, then sorted by window */
@@ -571,13 +894,13 @@ ready_next_window(struct wm_windowing *w)
 static int
 compare_members(const void *a, const void *b)
 {
-	const struct member *member_a = a, *member_b = b;
-	int order = compare_entries(member_a->entry, member_b->entry);
+	const struct wm_member *member_a = a, *member_b = b;
+	int order = wm_keys_compare(member_a->entry, member_b->entry);
 
 	if (order != 0)
 		return order;
-	return (member_a->slice->at.number > member_b->slice->at.number) -
-		(member_a->slice->at.number < member_b->slice->at.number);
+	return (member_a->cells->at.number > member_b->cells->at.number) -
+		(member_a->cells->at.number < member_b->cells->at.number);
 }
 
 static int
@@ -591,121 +914,49 @@ compare_ready_windows(const void *a, const void *b)
 }
 
 /* Every key of every slice. */
-static struct member *
+static struct wm_member *
 all_members(const struct wm_windowing *w, size_t *count)
 {
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-	struct member *members = NULL;
+	struct wm_ordered_at at = wm_ordered_seek(&w->slices.map, INT64_MIN);
+	struct wm_member *members = NULL;
 	size_t capacity = 0;
 
 	*count = 0;
-	for (const struct slice *slice; (slice = wm_ordered_next(&w->slices, &at, NULL)) != NULL;) {
+	for (struct wm_cells *cells; (cells = wm_ordered_next(&w->slices.map, &at, NULL)) != NULL;) {
 		size_t place = 0;
 
-		for (struct wm_entry *entry; (entry = wm_table_next(&slice->table, &place)) != NULL;) {
-			members = grown(members, *count, &capacity, sizeof(members[0]));
-			members[(*count)++] = (struct member){ slice, entry };
-		}
+		for (struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;)
+			add_member(&members, count, &capacity, cells, entry);
 	}
 	return members;
 }
 
-/* A cell of a key in one slice. */
-struct part {
-	int64_t slice_number;
-	const void *cell;
-};
-
-static void *
-new_cell(struct wm_windowing *w)
-{
-	void *cell = wm_arena_alloc(&w->ready_arena, w->cell_bytes);
-
-	wm_agg_cell_init(w->agg, cell);
-	return cell;
-}
-
-static void
-merge_cell(struct wm_windowing *w, void *into, const void *from)
-{
-	wm_agg_cell_merge(w->agg, into, &w->ready_arena, from);
-}
-
-/*
- * Combines the parts of one key, in order of slices, into its windows first to
- * last. Each part is merged about three times, however many windows hold it:
- * "front" has the sums from each part up to the turning point, "back" the one
- * running sum behind it; a window is one of the former and the latter.
- */
-static void
-combine_windows(struct wm_windowing *w, const struct part *parts, size_t parts_count, int64_t first, int64_t last,
-	const struct wm_entry *entry, uint64_t rank)
-{
-	void **front = wm_reallocarray(NULL, parts_count, sizeof(void *));
-	void *back = new_cell(w);
-	size_t low = 0, high = 0, turn = 0;
-
-	for (int64_t number = first; number <= last; number++) {
-		int64_t begin = wm_window_slice_begin(w->windows, number),
-			end = wm_window_slice_end(w->windows, number);
-		size_t high_before = high;
-
-		while (low < parts_count && parts[low].slice_number < begin)
-			low++;
-		while (high < parts_count && parts[high].slice_number < end)
-			high++;
-		if (low >= turn) {
-			for (size_t i = high; i-- > low;) {
-				front[i] = new_cell(w);
-				merge_cell(w, front[i], parts[i].cell);
-				if (i + 1 < high)
-					merge_cell(w, front[i], front[i + 1]);
-			}
-			turn = high;
-			back = new_cell(w);
-		} else {
-			for (size_t i = high_before; i < high; i++)
-				merge_cell(w, back, parts[i].cell);
-		}
-		/* Every window asked for holds a part. */
-		assert(low < turn);
-		void *cell = new_cell(w);
-		merge_cell(w, cell, front[low]);
-		merge_cell(w, cell, back);
-		*add_ready(w) = (struct ready){ number, rank, entry, cell };
-	}
-	free(front);
-}
-
 /* The windows first to last of one key. */
 static void
-ready_windows(struct wm_windowing *w, struct wm_entry *entry, int64_t first, int64_t last, uint64_t rank)
+ready_windows(struct wm_windowing *w, const struct wm_entry *entry, int64_t first, int64_t last, uint64_t rank)
 {
-	int64_t end = wm_window_slice_end(w->windows, last), number;
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, wm_window_slice_begin(w->windows, first));
-	struct part *parts = NULL;
-	size_t parts_count = 0, capacity = 0;
+	const void **cells = wm_reallocarray(NULL, (size_t)(last - first + 1), sizeof(void *));
 
-	for (const struct slice *slice; (slice = wm_ordered_next(&w->slices, &at, &number)) != NULL && number < end;) {
-		const struct wm_entry *found = wm_table_find(&slice->table, wm_entry_key(entry), entry->tag);
+	wm_slices_key_windows(&w->slices, wm_entry_key(entry), entry->tag, first, last, &w->ready_arena, cells);
+	for (int64_t number = first; number <= last; number++) {
+		struct ready *ready = add_ready(w);
 
-		if (found == NULL)
-			continue;
-		parts = grown(parts, parts_count, &capacity, sizeof(parts[0]));
-		parts[parts_count++] = (struct part){ number, wm_entry_value(found) };
+		ready->window_number = number;
+		ready->prefix = rank;
+		ready->entry = entry;
+		ready->cell = cells[number - first];
 	}
-	combine_windows(w, parts, parts_count, first, last, entry, rank);
-	free(parts);
+	free(cells);
 }
 
 /* The windows of a member that are open: *first > *last if there is none. */
 static void
-open_windows(const struct wm_windowing *w, const struct member *member, int64_t *first, int64_t *last)
+open_windows(const struct wm_windowing *w, const struct wm_member *member, int64_t *first, int64_t *last)
 {
-	bool all = w->mode == WM_MODE_COMPLETE || member->slice->at.window_first >= w->window_next;
+	bool all = w->mode == WM_MODE_COMPLETE || member->cells->at.window_first >= w->window_next;
 
-	*first = all ? member->slice->at.window_first : w->window_next;
-	*last = member->slice->at.window_last;
+	*first = all ? member->cells->at.window_first : w->window_next;
+	*last = member->cells->at.window_last;
 }
 
 /*
@@ -713,7 +964,7 @@ open_windows(const struct wm_windowing *w, const struct member *member, int64_t 
  * Makes them ready, or only counts them.
  */
 static uint64_t
-walk_windows(struct wm_windowing *w, struct member *members, size_t count, bool is_counting)
+walk_windows(struct wm_windowing *w, struct wm_member *members, size_t count, bool is_counting)
 {
 	uint64_t rank = 0, windows_count = 0;
 
@@ -726,7 +977,7 @@ walk_windows(struct wm_windowing *w, struct member *members, size_t count, bool 
 		bool is_same = false;
 
 		open_windows(w, &members[i], &first, &last);
-		while (next < count && (is_same = compare_entries(members[i].entry, members[next].entry) == 0)) {
+		while (next < count && (is_same = wm_keys_compare(members[i].entry, members[next].entry) == 0)) {
 			int64_t next_first, next_last;
 
 			open_windows(w, &members[next], &next_first, &next_last);
@@ -748,7 +999,7 @@ walk_windows(struct wm_windowing *w, struct member *members, size_t count, bool 
 static void
 ready_touched(struct wm_windowing *w)
 {
-	struct member *members = w->touched;
+	struct wm_member *members = w->touched;
 	size_t count = w->touched_count;
 
 	if (w->mode == WM_MODE_COMPLETE)
@@ -773,10 +1024,14 @@ end_draining(struct wm_windowing *w)
 {
 	if (w->mode != WM_MODE_COMPLETE) {
 		settle(w);
-		forget_before(w, w->window_next);
+		forget_before(w, w->window_kept);
+		if (w->window_next != INT64_MIN)
+			wm_slices_forget_runs(&w->slices, w->window_next);
+		forget_panes(w);
 	}
 	wm_arena_release(&w->ready_arena);
 	w->ready_count = w->ready_at = 0;
+	w->due_count = w->due_at = 0;
 	w->is_draining = false;
 	set_due(w);
 }
@@ -788,34 +1043,53 @@ wm_windowing_advance(struct wm_windowing *w, int64_t watermark_us)
 	/* Judged by the watermark from before: windows that it completes now got their records in time. */
 	if (w->mode != WM_MODE_APPEND && watermark_us != WM_TIME_END)
 		ready_touched(w);
+	if (w->has_panes)
+		gather_due(w);
 	clear_touched(w);
 	if (watermark_us > w->watermark_us)
 		w->watermark_us = watermark_us;
+	if (w->fill != NULL)
+		announce(w);
 	w->is_draining = true;
 }
 
 bool
 wm_windowing_next(struct wm_windowing *w, struct wm_window_row *row)
 {
+	bool is_append = w->mode == WM_MODE_APPEND;
+
 	if (!w->is_draining)
 		return false;
-	if (w->ready_at == w->ready_count && (w->mode != WM_MODE_APPEND || !ready_next_window(w))) {
-		end_draining(w);
-		return false;
+	while (w->ready_at == w->ready_count) {
+		if (!is_append || !ready_next_window(w)) {
+			end_draining(w);
+			return false;
+		}
 	}
 	const struct ready *ready = &w->ready[w->ready_at++];
-	row->window_start_us = wm_window_start_us(w->windows, ready->window_number);
-	row->window_end_us = wm_window_end_us(w->windows, ready->window_number);
-	keys_of_entry(w, ready->entry, w->row_keys);
+	wm_keys_unpack(ready->entry, w->row_keys, w->keys_count);
 	row->keys = w->row_keys;
 	row->cell = ready->cell;
+	if (is_append) {
+		row->window_start_us = w->ready_start_us;
+		row->window_end_us = w->ready_end_us;
+		row->pane = (enum wm_pane_timing)ready->pane.timing;
+		row->pane_index = ready->pane.index;
+		row->is_filler = ready->pane.is_filler;
+	} else {
+		row->window_start_us = wm_window_start_us(w->windows, ready->window_number);
+		row->window_end_us = wm_window_end_us(w->windows, ready->window_number);
+		row->pane = WM_PANE_ON_TIME;
+		row->pane_index = 0;
+		row->is_filler = false;
+	}
 	return true;
 }
 
 void
 wm_windowing_count_updates(struct wm_windowing *w)
 {
-	w->is_counting = true;
+	w->is_counting = w->is_watching = true;
 }
 
 struct wm_windowing_counts
@@ -828,121 +1102,264 @@ uint64_t
 wm_windowing_open_count(struct wm_windowing *w)
 {
 	size_t count;
-	struct member *members = all_members(w, &count);
-	uint64_t open = walk_windows(w, members, count, true);
+	struct wm_member *members = all_members(w, &count);
 
+	if (w->mode != WM_MODE_COMPLETE)
+		settle(w);
+	uint64_t open = walk_windows(w, members, count, true);
+	for (size_t i = 0; i < w->due_count; i++)
+		open += w->due[i].window_number < w->window_next;
 	free(members);
 	return open;
+}
+
+uint64_t
+wm_windowing_gaps_skipped(const struct wm_windowing *w)
+{
+	return w->fill == NULL ? 0 : wm_fill_skipped(w->fill);
 }
 
 size_t
 wm_windowing_bytes(const struct wm_windowing *w)
 {
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
-	size_t bytes = wm_table_bytes(&w->combined) + w->ready_capacity * sizeof(w->ready[0]);
+	struct wm_ordered_at at = wm_ordered_seek(&w->pane_windows, INT64_MIN);
+	size_t bytes = wm_slices_bytes(&w->slices) + w->ready_capacity * sizeof(w->ready[0]) +
+		w->due_capacity * sizeof(w->due[0]) + w->changed_capacity * sizeof(w->changed[0]);
 
-	for (const struct slice *slice; (slice = wm_ordered_next(&w->slices, &at, NULL)) != NULL;)
-		bytes += sizeof(*slice) + wm_table_bytes(&slice->table);
-	for (size_t level = 1; level < LEVELS_MAX; level++) {
-		at = wm_ordered_seek(&w->levels[level], INT64_MIN);
-		for (const struct wm_table *run; (run = wm_ordered_next(&w->levels[level], &at, NULL)) != NULL;)
-			bytes += sizeof(*run) + wm_table_bytes(run);
+	for (const struct wm_table *table; (table = wm_ordered_next(&w->pane_windows, &at, NULL)) != NULL;)
+		bytes += sizeof(*table) + wm_table_bytes(table);
+	return bytes + (w->fill == NULL ? 0 : wm_fill_bytes(w->fill));
+}
+
+/* Encoding */
+
+/* u8 tag · u8 mark · key, of each entry of a table in order of keys; then what "encode_value" makes of it. */
+static void
+encode_table(struct wm_windowing *w, const struct wm_table *table, struct wm_buf *out,
+	void (*encode_value)(const struct wm_windowing *, const struct wm_entry *, struct wm_buf *))
+{
+	wm_put_varint(out, table->count);
+	ready_table(w, table);
+	sort_ready(w);
+	for (size_t i = 0; i < w->ready_count; i++) {
+		const struct wm_entry *entry = w->ready[i].entry;
+
+		wm_put_u8(out, entry->tag);
+		wm_put_u8(out, entry->mark);
+		wm_put_span(out, wm_entry_key(entry));
+		encode_value(w, entry, out);
 	}
-	return bytes;
+	w->ready_count = 0;
+}
+
+static void
+encode_pane(const struct wm_windowing *w, const struct wm_entry *entry, struct wm_buf *out)
+{
+	wm_put_varint(out, pane_of(w, entry)->count);
+	wm_put_varint(out, pane_of(w, entry)->rows);
+}
+
+static void
+encode_cell(const struct wm_windowing *w, const struct wm_entry *entry, struct wm_buf *out)
+{
+	wm_agg_cell_encode(w->agg, wm_entry_value(entry), out);
+	if (w->is_inline)
+		encode_pane(w, entry, out);
 }
 
 /*
- * i64 watermark · i64 next window · u8 touched · varint slices, each: i64 start ·
- * varint entries, each in order of keys: u8 tag · u8 mark · key · cell.
+ * i64 watermark · u8 touched · i64 multiple of the period · u8 period due · varint slices, each: i64 start (apart: end) ·
+ * varint entries, each: u8 tag · u8 mark · key · cell, and inline its pane · varint windows with panes that stand alone, each: i64 end ·
+ * varint entries, each: u8 tag · u8 mark · key · pane; a pane is varint count · varint rows · with fill its state.
  * Runs are left out: they are made again.
  */
 void
 wm_windowing_encode(struct wm_windowing *w, struct wm_buf *out)
 {
-	struct wm_ordered_at at = wm_ordered_seek(&w->slices, INT64_MIN);
+	struct wm_ordered_at at = wm_ordered_seek(&w->slices.map, INT64_MIN);
+	int64_t number;
 
 	assert(!w->is_draining);
 	wm_put_i64(out, w->watermark_us);
-	wm_put_i64(out, w->window_next);
 	wm_put_u8(out, w->has_touched);
-	wm_put_varint(out, w->slices.count);
-	for (const struct slice *slice; (slice = wm_ordered_next(&w->slices, &at, NULL)) != NULL;) {
-		wm_put_i64(out, slice->at.start_us);
-		wm_put_varint(out, slice->table.count);
-		ready_table(w, slice->at.window_last, &slice->table);
-		for (size_t i = 0; i < w->ready_count; i++) {
-			const struct wm_entry *entry = w->ready[i].entry;
-
-			wm_put_u8(out, entry->tag);
-			wm_put_u8(out, entry->mark);
-			wm_put_span(out, wm_entry_key(entry));
-			wm_agg_cell_encode(w->agg, w->ready[i].cell, out);
-		}
-		w->ready_count = 0;
+	wm_put_i64(out, w->multiple);
+	wm_put_u8(out, w->is_period_due);
+	wm_put_varint(out, w->slices.map.count);
+	for (const struct wm_cells *cells; (cells = wm_ordered_next(&w->slices.map, &at, NULL)) != NULL;) {
+		wm_put_i64(out, w->slices.is_apart ? cells->at.end_us : cells->at.start_us);
+		encode_table(w, &cells->table, out, encode_cell);
 	}
+	wm_put_varint(out, w->pane_windows.count);
+	at = wm_ordered_seek(&w->pane_windows, INT64_MIN);
+	for (const struct wm_table *table; (table = wm_ordered_next(&w->pane_windows, &at, &number)) != NULL;) {
+		wm_put_i64(out, wm_window_end_us(w->windows, number));
+		encode_table(w, table, out, encode_pane);
+	}
+	if (w->fill != NULL)
+		wm_fill_encode(w->fill, out);
 }
 
-/* Whether a decoded key is one that key_of() could have made. */
 static bool
-is_key(const struct wm_windowing *w, struct wm_span key, uint8_t tag)
+is_plausible(int64_t time_us)
 {
-	struct wm_get in;
+	/* A watermark is a time of limits.h less a duration, a window start or end no further from one. */
+	return time_us >= -2 * WM_DURATION_US_MAX && time_us <= 2 * WM_DURATION_US_MAX;
+}
 
-	if (w->keys_count == 1)
-		return tag <= WM_KIND_JSON;
-	wm_get_init(&in, key);
-	for (size_t i = 0; i < w->keys_count; i++)
-		if (key_part(&in).kind > WM_KIND_JSON)
+/* The number of the window that ends at a decoded time; windows have different ends. */
+static bool
+decode_window(const struct wm_windowing *w, struct wm_get *in, int64_t *number)
+{
+	int64_t end_us = wm_get_i64(in);
+
+	if (in->failed || !is_plausible(end_us))
+		return false;
+	*number = wm_window_first_open(w->windows, end_us - 1);
+	return wm_window_end_us(w->windows, *number) == end_us;
+}
+
+/* The place of a decoded slice. */
+static bool
+decode_place(const struct wm_windowing *w, struct wm_get *in, struct wm_slice *at)
+{
+	int64_t number;
+
+	if (w->slices.is_apart) {
+		if (!decode_window(w, in, &number) || number < w->window_kept)
 			return false;
-	return tag == TAG_COMPOSITE && !in.failed && wm_get_left(&in) == 0;
+		wm_slices_place(&w->slices, number, at);
+		return true;
+	}
+	int64_t start_us = wm_get_i64(in);
+	if (in->failed || !is_plausible(start_us))
+		return false;
+	wm_windows_slice(w->windows, start_us, at);
+	return at->start_us == start_us && (w->mode == WM_MODE_COMPLETE || at->window_last >= w->window_kept);
+}
+
+/* The marks that entries may have. */
+static uint8_t
+marks_of(const struct wm_windowing *w, bool has_pane)
+{
+	return (uint8_t)(MARK_UPDATED | (w->panes.early_period_us != 0 ? MARK_CHANGED : 0) | (has_pane ? MARK_DUE : 0));
+}
+
+/* The next entry of an encoded table, put into one; NULL if it is impossible. Its mark is in *mark alone. */
+static struct wm_entry *
+decode_entry(const struct wm_windowing *w, struct wm_get *in, struct wm_table *table, uint8_t marks, uint8_t *mark)
+{
+	uint8_t tag = wm_get_u8(in);
+	bool is_new;
+
+	*mark = wm_get_u8(in);
+	struct wm_span key = wm_get_span(in);
+	if (in->failed || (*mark & ~marks) != 0 || !wm_keys_are_valid(key, tag, w->keys_count))
+		return NULL;
+	struct wm_entry *entry = wm_table_put(table, key, tag, &is_new);
+	return is_new ? entry : NULL;
+}
+
+static void
+decode_pane(const struct wm_windowing *w, struct wm_get *in, const struct wm_entry *entry)
+{
+	pane_of(w, entry)->count = wm_get_varint(in);
+	pane_of(w, entry)->rows = wm_get_varint(in);
 }
 
 static bool
 decode_slice(struct wm_windowing *w, struct wm_get *in)
 {
-	int64_t start_us = wm_get_i64(in);
-	uint64_t entries_count = wm_get_varint(in);
 	struct wm_slice at;
 
-	if (in->failed || start_us < -WM_DURATION_US_MAX || start_us > WM_DURATION_US_MAX)
+	if (!decode_place(w, in, &at) || wm_ordered_find(&w->slices.map, at.number) != NULL)
 		return false;
-	wm_windows_slice(w->windows, start_us, &at);
-	if (at.start_us != start_us || wm_ordered_find(&w->slices, at.number) != NULL)
-		return false;
-	struct slice *slice = slice_at(w, &at);
-	for (uint64_t i = 0; i < entries_count; i++) {
-		uint8_t tag = wm_get_u8(in), mark = wm_get_u8(in);
-		struct wm_span key = wm_get_span(in);
-		bool is_new;
+	struct wm_cells *cells = cells_at(w, &at);
+	for (uint64_t left = wm_get_varint(in); left > 0; left--) {
+		uint8_t mark;
+		struct wm_entry *entry = decode_entry(w, in, &cells->table, marks_of(w, w->is_inline), &mark);
 
-		if (in->failed || mark > 1 || !is_key(w, key, tag))
+		if (entry == NULL || !wm_agg_cell_decode(w->agg, wm_entry_value(entry), &cells->table.arena, in))
 			return false;
-		struct wm_entry *entry = wm_table_put(&slice->table, key, tag, &is_new);
-		if (!is_new || !wm_agg_cell_decode(w->agg, wm_entry_value(entry), &slice->table.arena, in))
-			return false;
+		if (w->is_inline)
+			decode_pane(w, in, entry);
 		w->counts.groups++;
-		if (mark != 0 && (w->mode == WM_MODE_UPDATE || w->is_counting))
-			touch(w, slice, entry);
+		if ((mark & MARK_UPDATED) != 0 && (w->mode == WM_MODE_UPDATE || w->is_counting))
+			touch(w, cells, entry);
+		if ((mark & MARK_CHANGED) != 0)
+			add_changed(w, cells, entry);
+		if ((mark & MARK_DUE) != 0)
+			add_due(w, at.number, entry);
 	}
-	return true;
+	return !in->failed && cells->table.count != 0;
+}
+
+static bool
+is_in_window(const struct wm_windowing *w, int64_t window_number, const struct wm_entry *key)
+{
+	struct wm_ordered_at at = wm_ordered_seek(&w->slices.map, wm_slices_begin(&w->slices, window_number));
+	int64_t end = wm_slices_end(&w->slices, window_number), number;
+
+	for (const struct wm_cells *cells;
+		(cells = wm_ordered_next(&w->slices.map, &at, &number)) != NULL && number < end;)
+		if (wm_table_find(&cells->table, wm_entry_key(key), key->tag) != NULL)
+			return true;
+	return false;
+}
+
+static bool
+decode_pane_window(struct wm_windowing *w, struct wm_get *in)
+{
+	int64_t number;
+
+	if (!w->has_panes || w->is_inline || !decode_window(w, in, &number) ||
+		wm_ordered_find(&w->pane_windows, number) != NULL)
+		return false;
+	struct wm_table *table = wm_malloc(sizeof(struct wm_table));
+	wm_table_init(table, sizeof(struct pane));
+	wm_ordered_put(&w->pane_windows, number, table);
+	for (uint64_t left = wm_get_varint(in); left > 0; left--) {
+		uint8_t mark;
+		struct wm_entry *entry = decode_entry(w, in, table, MARK_DUE, &mark);
+
+		if (entry == NULL)
+			return false;
+		decode_pane(w, in, entry);
+		if (mark != 0 && !is_in_window(w, number, entry))
+			return false;
+		if (mark != 0)
+			add_due(w, number, entry);
+	}
+	return !in->failed;
 }
 
 bool
 wm_windowing_decode(struct wm_windowing *w, struct wm_get *in)
 {
 	int64_t watermark_us = wm_get_i64(in);
-	int64_t window_next = wm_get_i64(in);
 	bool has_touched = wm_get_u8(in) != 0;
-	uint64_t slices_count = wm_get_varint(in);
+	int64_t multiple = wm_get_i64(in);
+	bool is_period_due = wm_get_u8(in) != 0;
 
-	if (in->failed || w->slices.count != 0)
+	if (in->failed || w->slices.map.count != 0)
+		return false;
+	if (watermark_us != WM_TIME_NONE && watermark_us != WM_TIME_END && !is_plausible(watermark_us))
+		return false;
+	if (is_period_due && w->panes.early_period_us == 0)
 		return false;
 	w->watermark_us = watermark_us;
-	w->window_next = window_next;
-	for (uint64_t i = 0; i < slices_count; i++)
+	w->multiple = multiple;
+	w->has_touched = has_touched;
+	w->is_period_due = is_period_due;
+	if (w->mode != WM_MODE_COMPLETE)
+		settle(w);
+	for (uint64_t left = wm_get_varint(in); left > 0; left--)
 		if (!decode_slice(w, in))
 			return false;
-	w->has_touched = has_touched;
+	for (uint64_t left = wm_get_varint(in); left > 0; left--)
+		if (!decode_pane_window(w, in))
+			return false;
+	if (in->failed || (w->fill != NULL && !wm_fill_decode(w->fill, w->keys_count, in)))
+		return false;
 	set_due(w);
 	return true;
 }

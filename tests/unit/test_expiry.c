@@ -21,24 +21,25 @@ model_due_us(void)
 	return due_us;
 }
 
-/* Takes all that a watermark has reached: each once, none too early, in order unless put in late, none left behind. */
+/* Takes all that a watermark has reached: each once, none too early, in order unless put in too late, none left behind. */
 static bool
-takes_like_model(struct wm_expiry *expiry, int64_t watermark_us)
+takes_like_model(struct wm_expiry *expiry, int64_t before_us, int64_t watermark_us)
 {
-	int64_t previous_us = INT64_MIN;
+	int64_t previous_us = before_us;
 
 	for (bool *item; (item = wm_expiry_take(expiry, watermark_us)) != NULL;) {
 		int64_t due_us = times[item - is_in];
 
-		if (!*item || due_us > watermark_us || due_us < previous_us)
+		if (!*item || due_us > watermark_us || (due_us > before_us && due_us < previous_us))
 			return false;
 		*item = false;
-		previous_us = due_us;
+		if (due_us > before_us)
+			previous_us = due_us;
 	}
 	return model_due_us() > watermark_us || model_due_us() == INT64_MAX;
 }
 
-/* Times ahead of the watermark by up to span_us, some of them on a grid, so that many are equal; few are late. */
+/* Times ahead of the watermark by up to span_us, some of them on a grid, so that many are equal; a few are late. */
 static bool
 stream_agrees(uint64_t *seed, int64_t span_us, int items)
 {
@@ -53,15 +54,18 @@ stream_agrees(uint64_t *seed, int64_t span_us, int items)
 			int64_t ahead_us = (int64_t)(tap_random(seed) % (uint64_t)span_us);
 
 			times[i] = watermark_us + 1 + ahead_us - ahead_us % grid_us;
+			if (tap_random(seed) % 32 == 0)
+				times[i] = watermark_us - ahead_us;
 			is_in[i] = true;
 			wm_expiry_put(&expiry, times[i], &is_in[i]);
 		}
-		watermark_us +=
-			(int64_t)(tap_random(seed) % (uint64_t)(span_us / (1 + (int64_t)(tap_random(seed) % 20)) + 1));
-		agrees = wm_expiry_due_us(&expiry) == model_due_us() && takes_like_model(&expiry, watermark_us) &&
+		int64_t before_us = watermark_us, parts = 1 + (int64_t)(tap_random(seed) % 20);
+		watermark_us += (int64_t)(tap_random(seed) % (uint64_t)(span_us / parts + 1));
+		agrees = wm_expiry_due_us(&expiry) == model_due_us() &&
+			takes_like_model(&expiry, before_us, watermark_us) &&
 			wm_expiry_due_us(&expiry) == model_due_us();
 	}
-	agrees = agrees && takes_like_model(&expiry, INT64_MAX) && expiry.count == 0;
+	agrees = agrees && takes_like_model(&expiry, watermark_us, INT64_MAX) && expiry.count == 0;
 	wm_expiry_release(&expiry);
 	memset(is_in, 0, sizeof(is_in));
 	return agrees;

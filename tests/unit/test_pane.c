@@ -17,5 +17,7 @@ main(void)
 	tap_ok(wm_pane_options_many(&options), "lateness does");
 	options = (struct wm_pane_options){ .early_rows = 1 };
 	tap_ok(wm_pane_options_many(&options), "early panes do");
+	options = (struct wm_pane_options){ .early_period_us = 1 };
+	tap_ok(wm_pane_options_many(&options), "by period too");
 	return tap_done();
 }

@@ -997,11 +997,11 @@ happen(struct disk *disk, struct run *run, struct model *model, char (*paths)[16
 		wm_buf_add_text(&model->out, "a remark\n");
 		break;
 	case 2: /* an input is called otherwise */
-		if (strlen(paths[0]) < 14 && contents(disk, paths[0])->len > 0) {
+		if (strlen(paths[0]) + 2 < sizeof(paths[0]) && contents(disk, paths[0])->len > 0) {
 			char old[16];
 
 			memcpy(old, paths[0], sizeof(old));
-			strncat(paths[0], "'", 2);
+			memcpy(paths[0] + strlen(old), "'", 2);
 			move(disk, old, paths[0]);
 		}
 		break;
@@ -1560,6 +1560,84 @@ test_pipes(void)
 	disk_free(disk);
 }
 
+static bool
+commit_now(struct resume *r, bool is_last, bool is_closed, struct wm_err *err)
+{
+	struct resume_commit commit = { .is_last = is_last, .is_closed = is_closed, .state_version = 1 };
+
+	return resume_commit_begin(r, &commit, err) && resume_commit_end(r, err);
+}
+
+/* A run that flushed all; and standard input, which is known as the file that it is. */
+static void
+test_closed(void)
+{
+	struct disk *disk = disk_new(11);
+	struct resume_setup setup = {
+		.calls = &disk->table, .tool = "toy", .path = "/d/st", .state_bytes_max = UINT64_MAX
+	};
+	struct resume_position at = { .offset = 4, .lines = 2, .is_at_end = true };
+	struct wm_err err = { 0 };
+
+	append_text(disk, "/d/in", "a\nb\n");
+	for (int round = 0; round < 3; round++) {
+		struct resume *r = resume_open(&setup, &err);
+		int fd = disk_open(disk, "/d/in", O_RDONLY, 0);
+
+		resume_add_input(r, round == 1 ? "standard input" : "/d/in", round == 1 ? fd : -1);
+		tap_ok(resume_decide(r, &err) && resume_is_closed(r) == (round > 0), "whether a run flushed all");
+		tap_ok(resume_has_new_input(r) == (round != 1), "and whether there is something new");
+		tap_ok(commit_now(r, false, false, &err) && (round == 2 || resume_set_input(r, 0, fd, &at, &err)) &&
+				commit_now(r, true, round < 2, &err),
+			"a run of two commits");
+		disk_close(disk, fd);
+		resume_close(r);
+		if (round == 1)
+			append_text(disk, "/d/in", "c\n");
+	}
+	struct resume *r = resume_open(&setup, &err);
+	tap_ok(r != NULL && !resume_is_closed(r), "one that kept its state is not closed");
+	resume_close(r);
+	disk_free(disk);
+}
+
+/* A side file that is moved away and opened anew amid a run. */
+static void
+test_replace(void)
+{
+	struct disk *disk = disk_new(12);
+	struct resume_setup setup = {
+		.calls = &disk->table, .tool = "toy", .path = "/d/st", .state_bytes_max = UINT64_MAX
+	};
+	struct wm_err err = { 0 };
+	struct resume *r = resume_open(&setup, &err);
+	int fd = disk_open(disk, "/d/late", O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	resume_add_output(r, "--late", fd);
+	tap_ok(resume_decide(r, &err) && commit_now(r, false, false, &err) &&
+			wm_checkpoint_write(&disk->table, fd, wm_span_of("first\n"), "late", &err) &&
+			commit_now(r, false, false, &err),
+		"a file is written and committed");
+	move(disk, "/d/late", "/d/late.1");
+	int second = disk_open(disk, "/d/late", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	tap_ok(resume_replace_output(r, 0, second, &err) && resume_output_length(r, 0) == 0, "another takes its place");
+	disk_close(disk, fd);
+	tap_ok(commit_now(r, false, false, &err) &&
+			wm_checkpoint_write(&disk->table, second, wm_span_of("lost\n"), "late", &err),
+		"which is committed, and written");
+	resume_close(r);
+
+	r = resume_open(&setup, &err);
+	resume_add_output(r, "--late", second);
+	tap_ok(resume_decide(r, &err) && commit_now(r, false, false, &err), "after a kill");
+	tap_span(wm_buf_span(contents(disk, "/d/late")), "", "it is cut");
+	tap_span(wm_buf_span(contents(disk, "/d/late.1")), "first\n", "and the one before is left alone");
+	disk_close(disk, second);
+	resume_close(r);
+	tap_ok(!has_leaked(disk), "no descriptor is left");
+	disk_free(disk);
+}
+
 /* The file that another program wrote from the man page, and what can be done to its sections. */
 static bool
 put_fixture(struct disk *disk)
@@ -1745,7 +1823,10 @@ test_system(void)
 	struct stat facts;
 	int status = -1;
 
-	if (mkdtemp(folder) == NULL || mkdir(strcat(strcpy(path, folder), "/real"), 0700) == -1)
+	if (mkdtemp(folder) == NULL)
+		return;
+	snprintf(path, sizeof(path), "%s/real", folder);
+	if (mkdir(path, 0700) == -1)
 		return;
 	snprintf(path, sizeof(path), "%s/real/st", folder);
 	snprintf(link_path, sizeof(link_path), "%s/link", folder);
@@ -1813,6 +1894,8 @@ main(void)
 	test_options();
 	test_lock();
 	test_pipes();
+	test_closed();
+	test_replace();
 	test_fixture();
 	test_hostile();
 	test_system();

@@ -64,6 +64,53 @@ test_fixed(void)
 	tap_ok(opened, "the first open window is the first that ends behind the watermark");
 }
 
+/* Windows that share a start, by trying each multiple of the step. */
+static bool
+cumulating_agrees(const struct wm_windows *w, int64_t size, int64_t step, int64_t offset, int64_t t)
+{
+	int64_t start = t - (((t - offset) % size + size) % size), end = start + step;
+	struct wm_slice slice;
+
+	wm_windows_slice(w, t, &slice);
+	for (int64_t number = slice.window_first; number <= slice.window_last; number++) {
+		while (end <= t)
+			end += step;
+		if (wm_window_start_us(w, number) != start || wm_window_end_us(w, number) != end)
+			return false;
+		end += step;
+	}
+	return end == start + size + step && slice.start_us <= t && t < slice.end_us &&
+		slice.window_first_end_us == slice.end_us && slice.window_last_end_us == start + size &&
+		slice.number >= wm_window_slice_begin(w, slice.window_first) &&
+		slice.number < wm_window_slice_end(w, slice.window_first) &&
+		slice.number >= wm_window_slice_begin(w, slice.window_last) &&
+		slice.number < wm_window_slice_end(w, slice.window_last);
+}
+
+static void
+test_cumulating(void)
+{
+	uint64_t seed = 12;
+	bool assigned = true, filled = true, opened = true;
+
+	for (int i = 0; i < 20000; i++) {
+		int64_t step = 1 + (int64_t)(tap_random(&seed) % 12),
+			size = step * (1 + (int64_t)(tap_random(&seed) % 9));
+		int64_t offset = (int64_t)(tap_random(&seed) % 101) - 50, t = (int64_t)(tap_random(&seed) % 401) - 200;
+		struct wm_windows w;
+
+		wm_windows_init_cumulating(&w, size, step, offset);
+		assigned = assigned && cumulating_agrees(&w, size, step, offset, t);
+		filled = filled && slices_fill(&w, t / 10);
+		int64_t open = wm_window_first_open(&w, t);
+		opened = opened && wm_window_end_us(&w, open) > t && wm_window_end_us(&w, open - 1) <= t &&
+			wm_windows_are_disjoint(&w) == (size == step);
+	}
+	tap_ok(assigned, "20000 random cumulating windows: each multiple of the step behind a time, from one start");
+	tap_ok(filled, "slices fill each of them without gap");
+	tap_ok(opened, "the first open one is the first that ends behind the watermark");
+}
+
 static int64_t
 instant(const char *text)
 {
@@ -128,6 +175,7 @@ int
 main(void)
 {
 	test_fixed();
+	test_cumulating();
 	test_calendar();
 	return tap_done();
 }

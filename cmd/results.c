@@ -1,0 +1,169 @@
+#include "cmd/results.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/agg/partial.h"
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/base/mem.h"
+
+#define WINDOW_COLUMNS 2 /* window_start, window_end */
+
+static void
+add_name(struct results *results, struct wm_span name)
+{
+	results->names = wm_reallocarray(results->names, results->count + 1, sizeof(results->names[0]));
+	results->names[results->count++] = name;
+}
+
+/* Two columns of one name would make a result that nobody can read by name. */
+static void
+check_names(const struct results *results)
+{
+	for (size_t i = WINDOW_COLUMNS + results->keys_count; i < results->count; i++) {
+		struct wm_span name = results->names[i];
+
+		for (size_t other = 0; other < i; other++)
+			if (wm_span_equal(name, results->names[other]))
+				cli_misuse("--aggregate: the result has a column '%.*s' already: rename with NAME=%.*s",
+					(int)name.len, name.data, (int)name.len, name.data);
+	}
+}
+
+static void
+add_keys(struct results *results, struct stream *s)
+{
+	const char *group_by = results->options.group_by;
+	struct wm_span rest = group_by == NULL ? wm_span(NULL, 0) : wm_span_of(group_by), key;
+	struct wm_buf name;
+
+	wm_buf_init(&name, WM_BUF_UNBOUNDED);
+	while (wm_list_next(&rest, ',', &key)) {
+		if (results->keys_count++ == WM_KEYS_MAX)
+			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
+		wm_buf_reset(&name);
+		wm_list_unescape(key, &name);
+		add_name(results, wm_span(wm_memdup(name.data, name.len), name.len));
+		stream_want(s, key, STREAM_TEXT);
+	}
+	wm_buf_release(&name);
+}
+
+void
+results_open(struct results *results, struct stream *s, const struct cli_common *common, const struct wm_agg *agg,
+	const struct results_options *options)
+{
+	*results = (struct results){
+		.options = *options,
+		.agg = agg,
+		.zone = common->zone == NULL ? wm_zone_utc() : common->zone,
+		.unit = (enum wm_time_unit)common->output_time,
+		.ofmt = common->ofmt,
+	};
+	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
+	add_name(results, wm_span_of("window_start"));
+	add_name(results, wm_span_of("window_end"));
+	add_keys(results, s);
+	for (size_t i = 0; i < wm_agg_columns_count(agg); i++) {
+		enum stream_need need = wm_agg_column_needs_number(agg, i) ? STREAM_NUMBER
+			: wm_agg_column_reads_number(agg, i)               ? STREAM_MAYBE_NUMBER
+									   : STREAM_TEXT;
+
+		stream_want(s, wm_agg_column(agg, i), need);
+	}
+	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
+		add_name(results, wm_agg_output_name(agg, i));
+	if (options->has_panes) {
+		add_name(results, wm_span_of("_pane"));
+		add_name(results, wm_span_of("_pane_index"));
+	}
+	check_names(results);
+	results->values = wm_calloc(results->count, sizeof(results->values[0]));
+}
+
+void
+results_release(struct results *results)
+{
+	for (size_t i = 0; i < results->keys_count; i++)
+		free((void *)(uintptr_t)results->names[WINDOW_COLUMNS + i].data);
+	free(results->names);
+	free(results->values);
+	wm_buf_release(&results->text);
+}
+
+static struct wm_value
+time_value(const struct results *results, int64_t time_us, char *text)
+{
+	size_t len = wm_instant_print(time_us, results->unit, results->zone, text);
+
+	return (struct wm_value){ wm_span(text, len), results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}
+
+/* A computed number that is no integer, from offset at on, by --ofmt. */
+static void
+format_fraction(struct results *results, size_t at)
+{
+	struct wm_span number = wm_span(results->text.data + at, results->text.len - at);
+	struct wm_buf formatted;
+
+	if (memchr(number.data, '.', number.len) == NULL && memchr(number.data, 'e', number.len) == NULL)
+		return;
+	wm_buf_init(&formatted, WM_BUF_UNBOUNDED);
+	wm_number_format(number, results->ofmt, &formatted);
+	results->text.len = at;
+	wm_buf_add(&results->text, formatted.data, formatted.len);
+	wm_buf_release(&formatted);
+}
+
+/* Appends one aggregate of a window to results->text. */
+static enum wm_kind
+print_output(struct results *results, const struct wm_window_row *row, size_t output)
+{
+	size_t before = results->text.len;
+
+	if (row->cell == NULL)
+		return WM_KIND_NULL;
+	if (results->options.is_partial) {
+		wm_agg_cell_print_state(results->agg, row->cell, output, &results->text);
+		return WM_KIND_TEXT;
+	}
+	enum wm_kind kind = wm_agg_cell_print(
+		results->agg, row->cell, output, row->window_end_us - row->window_start_us, &results->text);
+	if (results->ofmt != NULL && kind == WM_KIND_NUMBER && !wm_agg_output_is_chosen(results->agg, output))
+		format_fraction(results, before);
+	return kind;
+}
+
+void
+results_put(struct results *results, struct stream *s, const struct wm_window_row *row)
+{
+	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX], index[24];
+	size_t outputs_count = wm_agg_outputs_count(results->agg);
+	struct wm_value *value = results->values;
+
+	*value++ = time_value(results, row->window_start_us, start);
+	*value++ = time_value(results, row->window_end_us, end);
+	for (size_t i = 0; i < results->keys_count; i++)
+		*value++ = row->keys[i];
+	/* Lengths first: the buffer may move while it grows. */
+	wm_buf_reset(&results->text);
+	for (size_t i = 0; i < outputs_count; i++) {
+		size_t before = results->text.len;
+
+		value[i].kind = print_output(results, row, i);
+		value[i].text.len = results->text.len - before;
+	}
+	for (const char *at = results->text.data; outputs_count > 0; outputs_count--, value++) {
+		value->text.data = at;
+		at += value->text.len;
+	}
+	if (results->options.has_panes) {
+		int len = snprintf(index, sizeof(index), "%llu", (unsigned long long)row->pane_index);
+
+		*value++ = (struct wm_value){ wm_span_of(wm_pane_timing_name(row->pane)), WM_KIND_TEXT };
+		*value++ = (struct wm_value){ wm_span(index, (size_t)len), WM_KIND_NUMBER };
+	}
+	stream_put_row(s, results->values);
+}

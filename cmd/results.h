@@ -1,0 +1,48 @@
+/*
+ * results - what wm-window writes of a window: its bounds, keys, aggregates, and
+ * where it can be written more than once the pane.
+ */
+#ifndef WM_CMD_RESULTS_H
+#define WM_CMD_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cmd/cli.h"
+#include "cmd/stream.h"
+#include "lib/agg/agg.h"
+#include "lib/base/buf.h"
+#include "lib/op/windowing.h"
+#include "lib/time/instant.h"
+
+struct results_options {
+	const char *group_by; /* as typed; NULL: no keys */
+	bool has_panes;       /* columns _pane and _pane_index */
+	bool is_partial;      /* states instead of final values */
+};
+
+/* Fields are for reading. */
+struct results {
+	struct results_options options;
+	const struct wm_agg *agg;
+	const struct wm_zone *zone;
+	enum wm_time_unit unit;
+	const char *ofmt; /* NULL: the shortest text that is exact */
+	struct wm_span *names;
+	struct wm_value *values;
+	size_t count;
+	size_t keys_count;
+	struct wm_buf text; /* of the values that are computed */
+};
+
+/*
+ * Asks the stream for the key columns, and then for those of the aggregates: so they stand in row.readings. Exits 2 on names that
+ * are taken.
+ */
+void results_open(struct results *results, struct stream *s, const struct cli_common *common, const struct wm_agg *agg,
+	const struct results_options *options);
+void results_release(struct results *results);
+
+void results_put(struct results *results, struct stream *s, const struct wm_window_row *row);
+
+#endif
