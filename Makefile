@@ -23,7 +23,7 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-window wm-lag
+TOOLS := wm-window wm-lag wm-merge
 
 CMD := advice cli explain expose inputs metrics outputs plot progress report results resume sources stream terminal windows
 
@@ -40,11 +40,11 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut display foreign header lines ndjson reader record scan writer \
+	csv cut display fields foreign header lines ndjson reader record scan writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry keyed ordered pool shelves table \
-	dedup fill keys lag sessions slices sort windowing \
+	dedup fill keys lag merge sessions slices sort windowing \
 	metrics progress report resume terminal
 
 FUZZ := checkpoint lines records

@@ -123,8 +123,12 @@ print_output(struct results *results, const struct wm_window_row *row, size_t ou
 {
 	size_t before = results->text.len;
 
-	if (row->cell == NULL)
-		return WM_KIND_NULL;
+	if (row->cell == NULL) {
+		if (!results->options.is_filled_zero || !wm_agg_output_is_zero_for_none(results->agg, output))
+			return WM_KIND_NULL;
+		wm_buf_add_byte(&results->text, '0');
+		return WM_KIND_NUMBER;
+	}
 	if (results->options.is_partial) {
 		wm_agg_cell_print_state(results->agg, row->cell, output, &results->text);
 		return WM_KIND_TEXT;

@@ -19,6 +19,7 @@ struct results_options {
 	const char *group_by; /* as typed; NULL: no keys */
 	bool has_panes;       /* columns _pane and _pane_index */
 	bool is_partial;      /* states instead of final values */
+	bool is_filled_zero;  /* fillers have 0 where that is what no rows give; else they are empty */
 };
 
 /* Fields are for reading. */

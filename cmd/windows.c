@@ -66,3 +66,14 @@ windows_sliding(struct wm_windows *windows, const char *option, const char *text
 			text);
 	wm_windows_init(windows, size_us, slide_us, offset_us);
 }
+
+void
+windows_cumulating(struct wm_windows *windows, const char *option, const char *text, int64_t offset_us)
+{
+	int64_t max_us, step_us;
+
+	windows_two_lengths(option, text, "MAX,STEP, as in 1d,1h", &max_us, &step_us);
+	if (step_us > max_us || max_us % step_us != 0)
+		cli_misuse("%s: '%s': the step does not divide the length", option, text);
+	wm_windows_init_cumulating(windows, max_us, step_us, offset_us);
+}

@@ -23,6 +23,9 @@ void windows_tumbling(struct wm_windows *windows, const char *option, const char
 /* "SIZE,SLIDE". */
 void windows_sliding(struct wm_windows *windows, const char *option, const char *text, int64_t offset_us);
 
+/* "MAX,STEP". */
+void windows_cumulating(struct wm_windows *windows, const char *option, const char *text, int64_t offset_us);
+
 /* Two lengths with a comma between; form says how they are written ("SIZE,SLIDE, as in 1h,5m"). */
 void windows_two_lengths(const char *option, const char *text, const char *form, int64_t *first_us, int64_t *second_us);
 

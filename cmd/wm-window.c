@@ -22,12 +22,20 @@ struct options {
 	const char *tumbling;
 	const char *sliding;
 	const char *session;
+	const char *cumulating;
 	struct cli_duration offset;
 	const char *group_by;
 	const char *aggregate;
 	int mode; /* enum wm_window_mode */
+	struct cli_duration allowed_lateness;
+	int panes; /* enum panes */
+	const char *early;
+	int fill; /* enum fill; -1: none */
 	bool partial;
 };
+
+enum panes { PANES_ACCUMULATING, PANES_DISCARDING };
+enum fill { FILL_ZERO, FILL_NULL, FILL_PREV };
 
 /* Drives parsing and --help; tests hold the man page and the completion to it. */
 #define AT(field) offsetof(struct options, field)
@@ -38,12 +46,24 @@ static const struct cli_option table[] = {
 	{ 0, "sliding", "SIZE,SLIDE", "windows of SIZE, one every SLIDE", CLI_SPAN_LIST, AT(sliding), CLI_SCREEN },
 	{ 0, "session", "GAP", "windows per key, closed by GAP of silence (30s; column:C: by row)", CLI_TEXT,
 		AT(session), CLI_SCREEN },
+	{ 0, "cumulating", "MAX,STEP", "windows that share a start and grow by STEP up to MAX", CLI_SPAN_LIST,
+		AT(cumulating), CLI_ALL },
 	{ 0, "offset", "D", "shift of the window grid, also negative", CLI_OFFSET, AT(offset), CLI_ALL },
 	{ 'g', "group-by", "COLUMNS", "keys: each has windows of its own", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 'a', "aggregate", "LIST", "count (default), sum:c, avg:c, min:c, max:c, first:c, last:c, ...", CLI_TEXT,
 		AT(aggregate), CLI_SCREEN },
 	{ 0, "mode", "append|update|complete", "write windows when complete (default), when changed, or all",
 		CLI_CHOICE, AT(mode), CLI_SCREEN },
+	{ 0, "allowed-lateness", "D",
+		"keep complete windows for D more, and write them again when late rows reach them", CLI_DURATION,
+		AT(allowed_lateness), CLI_ALL },
+	{ 0, "panes", "accumulating|discarding", "what is written again: all of a window (default), or what is new",
+		CLI_CHOICE, AT(panes), CLI_ALL },
+	{ 0, "early", "Nrows|event:D",
+		"also write windows that are not complete: after N rows, or each D of event time", CLI_TEXT, AT(early),
+		CLI_ALL },
+	{ 0, "fill", "zero|null|prev", "also write the empty windows between two of a key", CLI_CHOICE, AT(fill),
+		CLI_ALL },
 	{ 0, "partial", NULL, "states that wm-merge can combine instead of final values", CLI_FLAG, AT(partial),
 		CLI_ALL },
 	CLI_END,
@@ -58,10 +78,10 @@ static const struct cli_tool tool = {
 	.groups = CLI_GROUP_STREAM,
 };
 
-/* The operator that the command asks for: one on sessions, or one on windows of the time line. */
-struct operator
-{
+/* What does the work: the operator on sessions, or the one on windows of the time line. */
+struct engine {
 	struct wm_windows windows;
+	struct wm_pane_options panes;
 	struct wm_windowing *windowing;
 	struct wm_sessions *sessions; /* --session; else NULL */
 	int64_t gap_us;               /* of all rows; 0: of each its own, in the reading number gap_reading */
@@ -69,14 +89,16 @@ struct operator
 };
 
 static void
-check_windows(const struct options *opt)
+check_kind(const struct options *opt)
 {
-	int given = (opt->tumbling != NULL) + (opt->sliding != NULL) + (opt->session != NULL);
+	int given =
+		(opt->tumbling != NULL) + (opt->sliding != NULL) + (opt->session != NULL) + (opt->cumulating != NULL);
 
 	if (given == 0)
-		cli_misuse("no window given: say --tumbling SIZE, --sliding SIZE,SLIDE or --session GAP");
+		cli_misuse("no window given: say --tumbling SIZE, --sliding SIZE,SLIDE, --session GAP or --cumulating "
+			   "MAX,STEP");
 	if (given > 1)
-		cli_misuse("--tumbling, --sliding and --session exclude each other");
+		cli_misuse("--tumbling, --sliding, --session and --cumulating exclude each other");
 	if (opt->session != NULL && opt->mode == WM_MODE_UPDATE)
 		cli_misuse("--session: sessions grow together, so that none can be updated: --mode append or complete");
 	if (opt->session != NULL && opt->offset.text != NULL)
@@ -84,13 +106,78 @@ check_windows(const struct options *opt)
 }
 
 static void
-parse_windows(struct operator* op, const struct options *opt)
+check_panes(const struct options *opt)
 {
-	check_windows(opt);
+	bool has_panes = opt->allowed_lateness.us > 0 || opt->early != NULL;
+
+	if (opt->allowed_lateness.us > 0 && opt->common.delay.text == NULL)
+		cli_misuse("--allowed-lateness: without a watermark nothing is late: give a delay with -w");
+	if (opt->mode != WM_MODE_APPEND && opt->early != NULL)
+		cli_misuse("--early: needs --mode append");
+	if (opt->mode != WM_MODE_APPEND && opt->panes == PANES_DISCARDING)
+		cli_misuse("--panes discarding: needs --mode append");
+	if (opt->panes == PANES_DISCARDING && opt->allowed_lateness.text == NULL && opt->early == NULL)
+		cli_misuse("--panes: each window is written once: give --allowed-lateness or --early");
+	if (opt->mode == WM_MODE_COMPLETE && opt->allowed_lateness.us > 0)
+		cli_warn("--allowed-lateness has no effect with --mode complete, where nothing is late");
+	if (opt->fill >= 0 && (opt->tumbling == NULL || opt->mode != WM_MODE_APPEND || has_panes))
+		cli_misuse("--fill: is for --tumbling windows in --mode append, each written once");
+}
+
+/* "100rows" or "event:10s". */
+static void
+parse_early(const char *text, struct wm_pane_options *panes)
+{
+	static const char prefix[] = "event:";
+	uint64_t rows = 0;
+	size_t at = 0;
+
+	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0) {
+		panes->early_period_us = windows_length_us("--early", wm_span_of(text + sizeof(prefix) - 1));
+		return;
+	}
+	for (; text[at] >= '0' && text[at] <= '9' && rows < UINT64_MAX / 100; at++)
+		rows = rows * 10 + (uint64_t)(text[at] - '0');
+	if (rows == 0 || strcmp(text + at, "rows") != 0)
+		cli_misuse("--early: '%s': write a number of rows, as in 100rows, or event:D, as in event:10s", text);
+	panes->early_rows = rows;
+}
+
+static struct wm_pane_options
+parse_panes(const struct options *opt)
+{
+	struct wm_pane_options panes = {
+		.allowed_lateness_us = opt->mode == WM_MODE_COMPLETE ? 0 : opt->allowed_lateness.us,
+		.is_discarding = opt->panes == PANES_DISCARDING,
+	};
+
+	check_panes(opt);
+	if (opt->early != NULL)
+		parse_early(opt->early, &panes);
+	return panes;
+}
+
+/* What stands behind "column:" where each row has a gap of its own; else NULL. */
+static const char *
+gap_column(const struct options *opt)
+{
+	static const char prefix[] = "column:";
+	bool is_column = opt->session != NULL && strncmp(opt->session, prefix, sizeof(prefix) - 1) == 0;
+
+	return is_column ? opt->session + sizeof(prefix) - 1 : NULL;
+}
+
+static void
+parse_windows(struct engine *op, const struct options *opt)
+{
+	check_kind(opt);
+	op->panes = parse_panes(opt);
 	if (opt->tumbling != NULL)
 		windows_tumbling(&op->windows, "--tumbling", opt->tumbling, &opt->common, opt->offset.us);
 	else if (opt->sliding != NULL)
 		windows_sliding(&op->windows, "--sliding", opt->sliding, opt->offset.us);
+	else if (opt->cumulating != NULL)
+		windows_cumulating(&op->windows, "--cumulating", opt->cumulating, opt->offset.us);
 	else if (gap_column(opt) == NULL)
 		op->gap_us = windows_length_us("--session", wm_span_of(opt->session));
 }
@@ -112,7 +199,7 @@ gap_unit_us(struct wm_span unit)
 
 /* Asks for the column of the gaps, behind all others. */
 static void
-want_gaps(struct operator* op, struct stream *s, const char *text)
+want_gaps(struct engine *op, struct stream *s, const char *text)
 {
 	struct wm_span rest = wm_span_of(text), column, unit, more;
 	int64_t unit_us = 0;
@@ -125,46 +212,50 @@ want_gaps(struct operator* op, struct stream *s, const char *text)
 }
 
 static void
-open_operator(
-	struct operator* op, const struct options *opt, const struct wm_agg *agg, size_t keys_count, bool is_counting)
+open_engine(struct engine *op, const struct options *opt, const struct wm_agg *agg, size_t keys_count, bool is_counting)
 {
 	bool is_spark = opt->common.is_spark && opt->common.delay.text != NULL;
 	enum wm_window_mode mode = (enum wm_window_mode)opt->mode;
+	const struct wm_pane_options *panes = wm_pane_options_many(&op->panes) ? &op->panes : NULL;
 
 	if (opt->session != NULL) {
-		op->sessions = wm_sessions_new(agg, keys_count, mode, NULL, is_spark);
+		op->sessions = wm_sessions_new(agg, keys_count, mode, panes, is_spark);
 		if (is_counting)
 			wm_sessions_count_updates(op->sessions);
 		return;
 	}
-	op->windowing = wm_windowing_new(&op->windows, agg, keys_count, mode, is_spark);
+	op->windowing = wm_windowing_new(&op->windows, agg, keys_count, mode, panes, is_spark);
+	if (opt->fill >= 0)
+		wm_windowing_fill(op->windowing, opt->fill == FILL_PREV);
 	if (is_counting)
 		wm_windowing_count_updates(op->windowing);
 }
 
-static void close_operator(struct operator* op)
+static void
+close_engine(struct engine *op)
 {
 	wm_windowing_free(op->windowing);
 	wm_sessions_free(op->sessions);
 }
 
 static inline int64_t
-due_us(const struct operator* op)
+due_us(const struct engine *op)
 {
 	return op->windowing != NULL ? wm_windowing_due_us(op->windowing) : wm_sessions_due_us(op->sessions);
 }
 
 static inline enum wm_window_verdict
-add(struct operator* op, const struct wm_window_record *record, int64_t *missed)
+add(struct engine *op, const struct wm_window_record *record, const struct wm_reading *all, int64_t *missed)
 {
 	if (op->windowing != NULL)
 		return wm_windowing_add(op->windowing, record, missed);
-	return wm_sessions_add(op->sessions, record, op->gap_us, missed);
+	int64_t gap_us = op->gap_us != 0 ? op->gap_us : (int64_t)all[op->gap_reading].number.whole;
+	return wm_sessions_add(op->sessions, record, gap_us, missed);
 }
 
 /* Writes what an advance to this watermark lets go. */
 static void
-advance(struct operator* op, struct stream *s, struct results *results, int64_t watermark_us)
+advance(struct engine *op, struct stream *s, struct results *results, int64_t watermark_us)
 {
 	struct wm_window_row row;
 
@@ -179,13 +270,14 @@ advance(struct operator* op, struct stream *s, struct results *results, int64_t 
 	}
 }
 
-static uint64_t open_count(struct operator* op)
+static uint64_t
+open_count(struct engine *op)
 {
 	return op->windowing != NULL ? wm_windowing_open_count(op->windowing) : wm_sessions_open_count(op->sessions);
 }
 
 static void
-say_state(const struct operator* op, struct stream *s)
+say_state(const struct engine *op, struct stream *s)
 {
 	struct wm_windowing_counts counts =
 		op->windowing != NULL ? wm_windowing_counts(op->windowing) : wm_sessions_counts(op->sessions);
@@ -219,8 +311,8 @@ answer_explain(const struct options *opt, const struct wm_windows *windows)
 int
 main(int argc, char **argv)
 {
-	struct options opt = { .common.eof = CLI_EOF_DEFAULT };
-	struct operator op = { 0 };
+	struct options opt = { .common.eof = CLI_EOF_DEFAULT, .fill = -1 };
+	struct engine op = { 0 };
 	struct wm_err err;
 
 	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
@@ -233,7 +325,12 @@ main(int argc, char **argv)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
 	const struct stream_facts facts = { "windowing", false, opt.mode == WM_MODE_APPEND };
-	const struct results_options form = { .group_by = opt.group_by, .is_partial = opt.partial };
+	const struct results_options form = {
+		.group_by = opt.group_by,
+		.has_panes = opt.mode == WM_MODE_APPEND && wm_pane_options_many(&op.panes),
+		.is_partial = opt.partial,
+		.is_filled_zero = opt.fill == FILL_ZERO,
+	};
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct results results;
 	results_open(&results, s, &opt.common, agg, &form);
@@ -242,7 +339,7 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		answer_explain(&opt, &op.windows);
 	stream_begin(s, results.names, results.count);
-	open_operator(&op, &opt, agg, results.keys_count, stream_has_progress(s));
+	open_engine(&op, &opt, agg, results.keys_count, stream_has_progress(s));
 
 	struct wm_value keys[WM_KEYS_MAX];
 	struct stream_row row;
@@ -272,7 +369,7 @@ main(int argc, char **argv)
 	say_state(&op, s);
 
 	int status = stream_finish(s, stream_is_held(s) ? open_count(&op) : 0); /* flushes and checks every output */
-	close_operator(&op);
+	close_engine(&op);
 	wm_agg_free(agg);
 	results_release(&results);
 	cli_release(&opt.common);

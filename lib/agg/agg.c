@@ -95,6 +95,12 @@ wm_agg_cell_rows(const struct wm_agg *agg, const void *cell)
 }
 
 bool
+wm_agg_output_is_zero_for_none(const struct wm_agg *agg, size_t output)
+{
+	return agg->outputs[output].function->is_zero_for_none;
+}
+
+bool
 wm_agg_output_is_chosen(const struct wm_agg *agg, size_t output)
 {
 	const unsigned chosen = WM_PART_BIT(WM_PART_MIN) | WM_PART_BIT(WM_PART_MAX) | WM_PART_BIT(WM_PART_FIRST) |

@@ -65,6 +65,8 @@ bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column);
 /* The results, in the order of the list. */
 size_t wm_agg_outputs_count(const struct wm_agg *agg);
 struct wm_span wm_agg_output_name(const struct wm_agg *agg, size_t output);
+bool wm_agg_output_is_zero_for_none(
+	const struct wm_agg *agg, size_t output); /* count, sum, distinct, rate: 0 where there are no rows */
 bool wm_agg_output_is_chosen(
 	const struct wm_agg *agg, size_t output); /* min, max, first, last: a field of the data, not computed */
 

@@ -8,6 +8,7 @@
 #ifndef WM_AGG_FUNCTION_H
 #define WM_AGG_FUNCTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/agg/plan.h"
@@ -27,7 +28,8 @@ enum wm_needs {
 struct wm_function {
 	const char *name;
 	enum wm_needs needs;
-	unsigned parts; /* of its measure: WM_PART_BIT() of each */
+	unsigned parts;        /* of its measure: WM_PART_BIT() of each */
+	bool is_zero_for_none; /* of no rows it is 0: what is counted or added up */
 	/* As wm_agg_cell_print(). */
 	enum wm_kind (*print)(const struct wm_output *output, const void *cell, int64_t window_us, struct wm_buf *out);
 };

@@ -92,6 +92,9 @@ struct held {
 
 #define SORT_BY_INSERTION_MAX 128
 
+/* Rows for which memory is kept from one advance to the next. */
+#define READY_KEPT_MAX 4096
+
 /* A row that waits to be drained. */
 struct ready {
 	int64_t end_us, start_us;
@@ -974,6 +977,14 @@ end_draining(struct wm_sessions *w)
 		if (i + FETCH_AHEAD < w->gone_count)
 			wm_keyed_fetch(&w->groups, w->gone[i + FETCH_AHEAD]->entry);
 		forget(w, w->gone[i]);
+	}
+	/* A flush of everything is not to be remembered. */
+	if (w->ready_capacity > READY_KEPT_MAX || w->gone_capacity > READY_KEPT_MAX) {
+		free(w->ready);
+		free(w->gone);
+		w->ready = NULL;
+		w->gone = NULL;
+		w->ready_capacity = w->gone_capacity = 0;
 	}
 	w->ready_count = w->ready_at = w->gone_count = 0;
 	w->is_draining = false;

@@ -1,8 +1,10 @@
 #include "lib/state/pool.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "lib/base/mem.h"
 
@@ -11,11 +13,24 @@
 /* Large objects share a block with so many others that rounding its size up wastes little. */
 #define BLOCK_OBJECTS_MIN 8
 
+/* From this size of a pool on blocks come in regions, each a huge page. */
+#define REGIONS_FROM_BYTES ((size_t)4 << 20)
+#define REGION_BYTES ((size_t)2 << 20)
+
 struct wm_pool_block {
 	struct wm_pool_block *next, *previous; /* in its list */
+	struct wm_pool_region *region;         /* NULL: it has memory of its own */
 	void **free;                           /* given back; each points to the next */
 	size_t used;
 	size_t fresh; /* where objects begin that were never taken */
+};
+
+struct wm_pool_region {
+	struct wm_pool_region *next, *previous; /* among those with an unused block */
+	char *memory;
+	struct wm_pool_block *unused; /* given back */
+	size_t used;
+	size_t fresh; /* where blocks begin that were never used */
 };
 
 #define HEADER_BYTES ((sizeof(struct wm_pool_block) + 15) / 16 * 16)
@@ -27,26 +42,6 @@ wm_pool_init(struct wm_pool *pool, size_t object_bytes)
 	*pool = (struct wm_pool){ .object_bytes = object_bytes, .block_bytes = BLOCK_BYTES_MIN };
 	while (pool->block_bytes < HEADER_BYTES + BLOCK_OBJECTS_MIN * object_bytes)
 		pool->block_bytes *= 2;
-}
-
-static void
-free_list(struct wm_pool_block *block)
-{
-	while (block != NULL) {
-		struct wm_pool_block *next = block->next;
-
-		free(block);
-		block = next;
-	}
-}
-
-void
-wm_pool_release(struct wm_pool *pool)
-{
-	free_list(pool->open);
-	free_list(pool->full);
-	free(pool->spare);
-	wm_pool_init(pool, pool->object_bytes);
 }
 
 static void
@@ -70,21 +65,131 @@ unlink_block(struct wm_pool_block **list, struct wm_pool_block *block)
 		block->next->previous = block->previous;
 }
 
+static void *
+aligned(size_t bytes)
+{
+	void *memory;
+
+	/* Twice as much surely holds an aligned piece: without memory for it wm_malloc() stops the process. */
+	while ((memory = aligned_alloc(bytes, bytes)) == NULL)
+		free(wm_malloc(2 * bytes));
+	return memory;
+}
+
+static void
+link_region(struct wm_pool *pool, struct wm_pool_region *region)
+{
+	region->previous = NULL;
+	region->next = pool->regions;
+	if (pool->regions != NULL)
+		pool->regions->previous = region;
+	pool->regions = region;
+}
+
+static void
+unlink_region(struct wm_pool *pool, struct wm_pool_region *region)
+{
+	if (region->previous == NULL)
+		pool->regions = region->next;
+	else
+		region->previous->next = region->next;
+	if (region->next != NULL)
+		region->next->previous = region->previous;
+}
+
+static bool
+region_is_full(const struct wm_pool_region *region)
+{
+	return region->unused == NULL && region->fresh == REGION_BYTES;
+}
+
+static struct wm_pool_block *
+block_of_region(struct wm_pool *pool)
+{
+	struct wm_pool_region *region = pool->regions;
+	struct wm_pool_block *block;
+
+	if (region == NULL) {
+		region = wm_calloc(1, sizeof(*region));
+		region->memory = aligned(REGION_BYTES);
+		/* Where there are none it is memory like any other. */
+		(void)madvise(region->memory, REGION_BYTES, MADV_HUGEPAGE);
+		link_region(pool, region);
+		pool->bytes += REGION_BYTES;
+	}
+	block = region->unused;
+	if (block != NULL) {
+		region->unused = block->next;
+	} else {
+		block = (struct wm_pool_block *)(void *)(region->memory + region->fresh);
+		region->fresh += pool->block_bytes;
+	}
+	block->region = region;
+	region->used++;
+	if (region_is_full(region))
+		unlink_region(pool, region);
+	return block;
+}
+
 static struct wm_pool_block *
 new_block(struct wm_pool *pool)
 {
 	struct wm_pool_block *block = pool->spare;
 
 	pool->spare = NULL;
-	if (block == NULL) {
-		/* Twice as much surely holds an aligned block: without memory for it wm_malloc() stops the process. */
-		while ((block = aligned_alloc(pool->block_bytes, pool->block_bytes)) == NULL)
-			free(wm_malloc(2 * pool->block_bytes));
+	if (block == NULL && pool->bytes >= REGIONS_FROM_BYTES && pool->block_bytes < REGION_BYTES) {
+		block = block_of_region(pool);
+	} else if (block == NULL) {
+		block = aligned(pool->block_bytes);
+		block->region = NULL;
 		pool->bytes += pool->block_bytes;
 	}
-	*block = (struct wm_pool_block){ .fresh = HEADER_BYTES };
+	*block = (struct wm_pool_block){ .region = block->region, .fresh = HEADER_BYTES };
 	link_block(&pool->open, block);
 	return block;
+}
+
+static void
+free_block(struct wm_pool *pool, struct wm_pool_block *block)
+{
+	struct wm_pool_region *region = block->region;
+
+	if (region == NULL) {
+		pool->bytes -= pool->block_bytes;
+		free(block);
+		return;
+	}
+	if (region_is_full(region))
+		link_region(pool, region);
+	block->next = region->unused;
+	region->unused = block;
+	if (--region->used != 0)
+		return;
+	unlink_region(pool, region);
+	pool->bytes -= REGION_BYTES;
+	free(region->memory);
+	free(region);
+}
+
+static void
+free_blocks(struct wm_pool *pool, struct wm_pool_block *block)
+{
+	while (block != NULL) {
+		struct wm_pool_block *next = block->next;
+
+		free_block(pool, block);
+		block = next;
+	}
+}
+
+void
+wm_pool_release(struct wm_pool *pool)
+{
+	free_blocks(pool, pool->open);
+	free_blocks(pool, pool->full);
+	if (pool->spare != NULL)
+		free_block(pool, pool->spare);
+	wm_pool_init(pool, pool->object_bytes);
 }
 
 void *
@@ -128,6 +233,5 @@ wm_pool_give(struct wm_pool *pool, void *object)
 		pool->spare = block;
 		return;
 	}
-	pool->bytes -= pool->block_bytes;
-	free(block);
+	free_block(pool, block);
 }

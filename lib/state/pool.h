@@ -3,7 +3,8 @@
  *
  * Taking and giving back are a few instructions, nothing is kept beside an object, and
  * blocks in which all objects have gone are given back to the system (but one, so that a pool that breathes
- * does not trouble it).
+ * does not trouble it). A large pool asks for huge pages: objects that are used in no order
+ * are reached much faster.
  */
 #ifndef WM_STATE_POOL_H
 #define WM_STATE_POOL_H
@@ -11,6 +12,7 @@
 #include <stddef.h>
 
 struct wm_pool_block;
+struct wm_pool_region;
 
 /* Fields are for reading. */
 struct wm_pool {
@@ -18,9 +20,10 @@ struct wm_pool {
 	size_t block_bytes;         /* a power of two; blocks are aligned to it */
 	struct wm_pool_block *open; /* with room for an object */
 	struct wm_pool_block *full;
-	struct wm_pool_block *spare; /* without an object, in neither list */
-	size_t count;                /* objects taken and not given back */
-	size_t bytes;                /* taken from the system */
+	struct wm_pool_region *regions; /* blocks in huge pages: those with a block that is not used */
+	struct wm_pool_block *spare;    /* without an object, in neither list */
+	size_t count;                   /* objects taken and not given back */
+	size_t bytes;                   /* taken from the system */
 };
 
 /* Takes no memory until the first object. object_bytes: a multiple of 16. */

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# docs/COOKBOOK.md, run word for word: the page says what is typed and what comes out.
+#
+#   ```text NAME     an input, written to the file NAME
+#   ```console       commands behind "$ " ("> " goes on with one), each followed by what it writes, to either output
+#
+# Each section of the page has a folder of its own, with earthquakes.csv in it.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	page=$BATS_TEST_DIRNAME/../docs/COOKBOOK.md
+	quakes=$BATS_TEST_DIRNAME/../tests/data/earthquakes.csv
+	bin=$(cd "${WM_BIN:-$BATS_TEST_DIRNAME/../build/release}" && pwd)
+	PATH=$bin:$PATH
+	export LC_ALL=C.UTF-8
+	cd "$BATS_TEST_TMPDIR" || return 1
+	# Folders 1, 2, ...: the inputs, and for each console block N.shown and N.script, which shows its commands and runs them.
+	awk -v quakes="$(realpath "$quakes")" '
+		/^## / {
+			dir = ++sections
+			system("mkdir " dir " && ln -s " quakes " " dir "/earthquakes.csv")
+			print substr($0, 4) > (dir "/title")
+		}
+		/^```$/ && kind != "" { kind = ""; next }
+		/^```text / { kind = dir "/" $2; next }
+		/^```console$/ { kind = dir "/" ++blocks ".shown"; script = dir "/" blocks ".script"; next }
+		kind == "" { next }
+		{ print > kind }
+		kind ~ /\.shown$/ && /^[$>] / {
+			if (/^\$ /)
+				command = ""
+			command = command substr($0, 3) "\n"
+			shown = /^\$ / ? $0 : shown "\n" $0
+			if (!/[|\\]$/)
+				print "cat <<\"END OF COMMAND\"\n" shown "\nEND OF COMMAND\n" command > script
+		}' "$page"
+}
+
+@test "each recipe does what the page shows" {
+	local dir script failed=0 count=0
+	for dir in */; do
+		for script in "$dir"*.script; do
+			count=$((count + 1))
+			(cd "$dir" && bash "${script##*/}" >out 2>&1 </dev/null) || true
+			diff -u "${script%.script}.shown" "$dir/out" >"$dir/diff" || {
+				failed=$((failed + 1))
+				echo "$(cat "$dir/title"):"
+				tail -n +3 "$dir/diff"
+			}
+		done
+	done
+	[ "$(printf '%s\n' */ | wc -l)" -ge 10 ]
+	[ "$count" -ge "$(printf '%s\n' */ | wc -l)" ]
+	[ "$failed" -eq 0 ]
+}
+
+@test "the list at the top of the page has all recipes, in their order" {
+	diff <(sed -n 's/^- \[\(.*\)\](#.*)$/\1/p' "$page") <(sed -n 's/^## //p' "$page")
+	# how a heading becomes an anchor
+	diff <(sed -n 's/^- \[.*\](#\(.*\))$/\1/p' "$page") \
+		<(sed -n 's/^## //p' "$page" | tr '[:upper:]' '[:lower:]' | tr -d "'?,." | tr ' ' '-')
+}
+
+@test "the live pipe is live: a window comes while its input is still open" {
+	local dir
+	dir=$(dirname "$(grep -l '^A live pipe$' */title)")
+	mkfifo rows windows
+	sed -n '/^\$ /,$p' "$dir"/*.shown | sed -n 's/^[$>] //p' | sed 's/ orders\.ndjson / rows /' >live
+	bash live >windows 2>&1 &
+	exec 7>rows 8<windows
+	head -n 4 "$dir/orders.ndjson" >&7
+	read -r -t 10 -u 8 line
+	[[ $line == *'"count":2,"total_sum":19.75}' ]]
+	exec 7>&-
+	wait
+	exec 8<&-
+}
