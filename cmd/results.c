@@ -94,11 +94,14 @@ results_release(struct results *results)
 }
 
 static struct wm_value
-time_value(const struct results *results, int64_t time_us, char *text)
+time_value(const struct results *results, int64_t time_us, struct results_time *last)
 {
-	size_t len = wm_instant_print(time_us, results->unit, results->zone, text);
-
-	return (struct wm_value){ wm_span(text, len), results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+	if (last->len == 0 || last->time_us != time_us) {
+		last->len = wm_instant_print(time_us, results->unit, results->zone, last->text);
+		last->time_us = time_us;
+	}
+	return (struct wm_value){ wm_span(last->text, last->len),
+		results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
 }
 
 /* A computed number that is no integer, from offset at on, by --ofmt. */
@@ -143,12 +146,12 @@ print_output(struct results *results, const struct wm_window_row *row, size_t ou
 void
 results_put(struct results *results, struct stream *s, const struct wm_window_row *row)
 {
-	char start[WM_INSTANT_TEXT_MAX], end[WM_INSTANT_TEXT_MAX], index[24];
+	char index[24];
 	size_t outputs_count = wm_agg_outputs_count(results->agg);
 	struct wm_value *value = results->values;
 
-	*value++ = time_value(results, row->window_start_us, start);
-	*value++ = time_value(results, row->window_end_us, end);
+	*value++ = time_value(results, row->window_start_us, &results->start);
+	*value++ = time_value(results, row->window_end_us, &results->end);
 	for (size_t i = 0; i < results->keys_count; i++)
 		*value++ = row->keys[i];
 	/* Lengths first: the buffer may move while it grows. */

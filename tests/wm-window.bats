@@ -71,7 +71,7 @@ refused() { # words, arguments
 	refused "'-5m': must be longer than zero" -t time --tumbling -5m "$f"
 	refused "the slide is longer than the size" -t time --sliding 5m,10m "$f"
 	refused "write SIZE,SLIDE" -t time --sliding 5m "$f"
-	refused "say --tumbling SIZE, --sliding SIZE,SLIDE or --session GAP" -t time "$f"
+	refused "say --tumbling SIZE, --sliding SIZE,SLIDE, --session GAP or --cumulating MAX,STEP" -t time "$f"
 	refused "exclude each other" -t time --tumbling 1m --sliding 5m,1m "$f"
 	refused "-w: '10': ten what?" -t time -w 10 --tumbling 1d "$f"
 	refused "did you mean 'time'? there are: id, time, updated" -t tmie --tumbling 1d "$f"

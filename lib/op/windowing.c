@@ -13,6 +13,9 @@
 #include "lib/time/civil.h"
 
 /* Marks of an entry. */
+/* How many rows ahead the memory of a row is fetched while windows are written. */
+#define ROWS_AHEAD 8
+
 #define MARK_UPDATED 1 /* in touched */
 #define MARK_CHANGED 2 /* in changed */
 #define MARK_DUE 4     /* in due */
@@ -1067,6 +1070,14 @@ wm_windowing_next(struct wm_windowing *w, struct wm_window_row *row)
 		}
 	}
 	const struct ready *ready = &w->ready[w->ready_at++];
+	/* Rows stand in order of keys, their cells all over the memory: those that come soon are fetched ahead. */
+	if (w->ready_at + ROWS_AHEAD < w->ready_count) {
+		const char *soon = (const char *)ready[ROWS_AHEAD].entry;
+
+		__builtin_prefetch(soon);
+		__builtin_prefetch(soon + 64);
+		__builtin_prefetch(soon + 128);
+	}
 	wm_keys_unpack(ready->entry, w->row_keys, w->keys_count);
 	row->keys = w->row_keys;
 	row->cell = ready->cell;

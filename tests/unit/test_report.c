@@ -103,7 +103,8 @@ test_objects(struct wm_buf *out)
 		"{\"type\":\"report\",\"tool\":\"wm-window\",\"rows_in\":9,\"rows_punctuation\":0,\"rows_rejected\":2,"
 		"\"rows_late\":1,\"rows_duplicate\":0,\"rows_used\":6,\"rejected\":{\"bad-time\":2},"
 		"\"rows_partly_late\":1,\"rows_unconfirmed\":3,\"rows_repeated_hour\":6,\"windows_missed\":2,"
-		"\"windows_missed_partly\":1,\"rows_out\":3,\"lines_blank\":8,\"headers_repeated\":9,"
+		"\"windows_missed_partly\":1,\"rows_out\":3,\"lines_blank\":8,\"headers_repeated\":9,\"lines_"
+		"unmatched\":0,"
 		"\"windows_open\":11,"
 		"\"unconfirmed_first\":{\"input\":\"a\\\"b\\n\\ufffd.csv\",\"line\":7,\"time\":\"1970-01-02T00:00:"
 		"00Z\"},"
@@ -285,7 +286,8 @@ test_summary_of_guards(struct wm_buf *out)
 	report_reject(&report, "ragged");
 	report_summary(&report, &context, out);
 	tap_line(out,
-		"2 of 10 rows were rejected (1 bad-time, 1 ragged): --rejects FILE keeps such rows; 2 rows ahead by more "
+		"2 of 10 rows were rejected (1 bad-time, 1 ragged): --rejects FILE keeps such rows; 2 rows ahead by "
+		"more "
 		"than "
 		"--max-jump 1h did not move the watermark: the first is in.csv:17, of 1970-01-01T00:00:00Z; "
 		"1 repeated header skipped",
