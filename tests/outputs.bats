@@ -6,6 +6,7 @@ bats_require_minimum_version 1.5.0
 setup() {
 	load /usr/lib/bats/bats-support/load
 	load /usr/lib/bats/bats-assert/load
+	load until
 	bin=$(cd "${WM_BIN:-build/release}" && pwd)
 	cd "$BATS_TEST_TMPDIR" || return 1
 	printf 'ts,k\n1,a\n12,b\n40,a\n3,a\n' >in.csv
@@ -19,19 +20,6 @@ want=$'window_start,window_end,count
 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1
 1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1
 1970-01-01T00:00:40Z,1970-01-01T00:00:50Z,1'
-
-# Waits until a condition holds, five seconds at most.
-until_true() {
-	local _
-	for _ in $(seq 100); do
-		if eval "$1"; then
-			return 0
-		fi
-		sleep 0.05
-	done
-	echo "never true: $1"
-	return 1
-}
 
 @test "--out takes the results, and refuses a file that holds something" {
 	run -0 window --out out.csv in.csv

@@ -229,10 +229,11 @@ wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int64_t n
 			break;
 		if (combine->sources[at].place != NO_PLACE) {
 			leave(combine, at);
-			has_moved = true;
+			/* One after the other, as if it had been looked each time one became idle: how often the clock is read must not matter. */
+			has_moved |= combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
 		}
 	}
-	return has_moved && combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
+	return has_moved;
 }
 
 int64_t

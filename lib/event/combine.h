@@ -63,7 +63,10 @@ size_t wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own
  */
 bool wm_combine_speak(struct wm_combine *combine, size_t source, int64_t event_time_us, int64_t now_us);
 
-/* Sources that have not spoken for idle_wall_us at now_us are idle; true if the combined watermark moved. */
+/*
+ * Sources that have not spoken for idle_wall_us at now_us become idle, the one that spoke longest ago first, so that how often this is
+ * called does not matter; true if the combined watermark moved.
+ */
 bool wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int64_t now_us);
 
 /* When the next source becomes idle by that; INT64_MAX: none does. */

@@ -190,6 +190,9 @@ test_idle_wall(void)
 	wm_watermark_observe(&combine.sources[0].own, 9000000);
 	wm_combine_speak(&combine, 0, 9000000, 1800);
 	tap_ok(!wm_combine_advance(&combine, 0), "for the one that is behind now");
+	/* The second became idle at 2300, and the first at 2400 only: the clock is read later than both. */
+	tap_ok(wm_combine_idle_wall(&combine, 600, 5000) && combine.watermark_us == 9000000,
+		"of two that become idle the second to do so has had its say");
 	wm_combine_release(&combine);
 }
 
