@@ -8,6 +8,7 @@
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/shown.h"
+#include "lib/event/combine.h"
 #include "lib/event/watermark.h"
 #include "lib/time/civil.h"
 
@@ -18,6 +19,9 @@
 /* The example row: within a window of five minutes, and on none of its borders. */
 #define EXAMPLE_DAY_US (wm_civil_days(2025, 1, 1) * WM_US_PER_DAY)
 #define EXAMPLE_LOCAL_US (EXAMPLE_DAY_US + INT64_C(36120) * WM_US_PER_SECOND) /* 10:02 */
+
+/* Of the example row, where each row has a gap of its own. */
+#define EXAMPLE_GAP_US (10 * 60 * WM_US_PER_SECOND)
 
 /* Files and windows that are named one by one. */
 #define NAMED_MAX 3
@@ -41,6 +45,7 @@ struct explanation {
 	/* the least event time that completes it, and the watermark then */
 	int64_t closing_us;
 	int64_t closing_watermark_us;
+	int64_t forgetting_us; /* the least event time that ends its allowed lateness */
 };
 
 /* Writing */
@@ -174,27 +179,39 @@ next_multiple_us(const struct explanation *e)
 	return (wm_floor_div(e->example_us, period_us) + 1) * period_us;
 }
 
-/* Finds the least event time that completes the first window, by watching a watermark. */
-static void
-find_closing(struct explanation *e)
+/* The least event time that brings the watermark to end_us, and the watermark then, by watching one. */
+static int64_t
+event_time_reaching(const struct explanation *e, int64_t end_us, int64_t *watermark_us)
 {
 	struct wm_watermark first, second;
+	int64_t time_us;
 
 	if (e->common->is_spark)
 		wm_watermark_init_spark(&first, e->common->delay.us);
 	else
 		wm_watermark_init(&first, e->common->delay.us);
 	second = first;
-	e->closing_us = wm_time_add(e->end_us, first.delay_us);
-	wm_watermark_observe(&first, e->closing_us);
+	time_us = wm_time_add(end_us, first.delay_us);
+	wm_watermark_observe(&first, time_us);
 	wm_watermark_advance(&first);
 	/* the watermark is cut to the millisecond: less than one is missing */
-	if (!wm_is_complete(e->end_us, first.watermark_us))
-		e->closing_us += first.watermark_us + 1000 - e->end_us;
-	wm_watermark_observe(&second, e->closing_us);
+	if (!wm_is_complete(end_us, first.watermark_us))
+		time_us += first.watermark_us + 1000 - end_us;
+	wm_watermark_observe(&second, time_us);
 	wm_watermark_advance(&second);
-	assert(wm_is_complete(e->end_us, second.watermark_us));
-	e->closing_watermark_us = second.watermark_us;
+	assert(wm_is_complete(end_us, second.watermark_us));
+	*watermark_us = second.watermark_us;
+	return time_us;
+}
+
+/* The session of the example row alone. */
+static void
+find_session(struct explanation *e)
+{
+	int64_t gap_us = e->op->gap_us == 0 ? EXAMPLE_GAP_US : e->op->gap_us;
+
+	e->start_us = e->example_us;
+	e->end_us = e->next_start_us = e->slice.window_last_end_us = e->example_us + gap_us;
 }
 
 static void
@@ -203,14 +220,23 @@ find_times(struct explanation *e)
 	const struct wm_windows *windows = e->op->windows;
 
 	e->example_us = wm_zone_from_local(e->zone, EXAMPLE_LOCAL_US, WM_REPEATED_EARLIER, NULL);
-	wm_windows_slice(windows, e->example_us, &e->slice);
-	e->start_us = wm_window_start_us(windows, e->slice.window_first);
-	e->end_us = wm_window_end_us(windows, e->slice.window_first);
-	e->next_start_us = wm_window_start_us(windows, e->slice.window_first + 1);
-	if (e->has_watermark)
-		find_closing(e);
+	if (e->op->is_session) {
+		find_session(e);
+	} else {
+		wm_windows_slice(windows, e->example_us, &e->slice);
+		e->start_us = wm_window_start_us(windows, e->slice.window_first);
+		e->end_us = wm_window_end_us(windows, e->slice.window_first);
+		e->next_start_us = wm_window_start_us(windows, e->slice.window_first + 1);
+	}
+	if (e->has_watermark) {
+		int64_t watermark_us;
+
+		e->closing_us = event_time_reaching(e, e->end_us, &e->closing_watermark_us);
+		e->forgetting_us = event_time_reaching(
+			e, wm_time_add(e->end_us, e->op->panes->allowed_lateness_us), &watermark_us);
+	}
 	e->is_dated = is_other_day(e, e->start_us) || is_other_day(e, e->slice.window_last_end_us) ||
-		(e->has_watermark && is_other_day(e, e->closing_us)) ||
+		(e->has_watermark && is_other_day(e, e->forgetting_us)) ||
 		(e->common->trigger_word == CLI_TRIGGER_EVENT && is_other_day(e, next_multiple_us(e)));
 }
 
@@ -218,7 +244,7 @@ find_times(struct explanation *e)
 static bool
 is_reachable(const struct explanation *e)
 {
-	return local_us(e, e->closing_us) < wm_civil_days(WM_YEAR_MAX + 1, 1, 1) * WM_US_PER_DAY;
+	return local_us(e, e->forgetting_us) < wm_civil_days(WM_YEAR_MAX + 1, 1, 1) * WM_US_PER_DAY;
 }
 
 /* Paragraphs */
@@ -291,13 +317,43 @@ explain_sliding(struct explanation *e)
 }
 
 static void
-explain_windows(struct explanation *e)
+explain_cumulating(struct explanation *e)
+{
+	struct wm_span rest = wm_span_of(e->op->windows_text), longest, step;
+
+	if (wm_list_next(&rest, ',', &longest) && wm_list_next(&rest, ',', &step))
+		say(e, "They share a start every %.*s, and one ends at each %.*s from it.", (int)longest.len,
+			longest.data, (int)step.len, step.data);
+}
+
+static void
+explain_sessions(struct explanation *e)
+{
+	if (e->op->gap_us != 0)
+		say(e, "A session of a key is its rows up to a gap of %s without one.", e->op->windows_text);
+	else
+		say(e,
+			"A session of a key goes on while its next row comes within the gap of one before; each row "
+			"has its own.");
+	say(e, "It begins with its first row and ends a gap behind its last.");
+	if (e->op->gap_us == 0)
+		say(e, "With a gap of 10m a");
+	else
+		say(e, "A");
+	say(e, "row of %s alone is the session %s.", clock_of(e, e->example_us).text,
+		range_of(e, e->start_us, e->end_us).text);
+}
+
+static void
+explain_grid(struct explanation *e)
 {
 	const struct wm_windows *windows = e->op->windows;
 	int64_t count = e->slice.window_last - e->slice.window_first + 1;
 	bool is_tumbling = windows->calendar != WM_CALENDAR_NONE || windows->slide_us == windows->size_us;
 
-	if (windows->calendar != WM_CALENDAR_NONE)
+	if (windows->steps != 0)
+		explain_cumulating(e);
+	else if (windows->calendar != WM_CALENDAR_NONE)
 		say(e, "%s each, by the calendar and from midnight, one after the other.", e->op->windows_text);
 	else if (is_tumbling)
 		say(e, "%s each, one after the other.", e->op->windows_text);
@@ -324,9 +380,18 @@ explain_windows(struct explanation *e)
 	}
 	wm_buf_add_text(&e->text, ".");
 	say(e, "A window holds its start and not its end.");
+}
+
+static void
+explain_windows(struct explanation *e)
+{
+	if (e->op->is_session)
+		explain_sessions(e);
+	else
+		explain_grid(e);
 	end_paragraph(e, "Windows");
 
-	wm_buf_add_text(&e->text, "For each window");
+	wm_buf_add_text(&e->text, e->op->is_session ? "For each session" : "For each window");
 	if (e->op->group_by != NULL) {
 		wm_buf_add_text(&e->text, " and each value of ");
 		add_shown(e, e->op->group_by);
@@ -381,6 +446,12 @@ explain_batches(struct explanation *e)
 	end_paragraph(e, "Batches");
 }
 
+static bool
+has_sources(const struct explanation *e)
+{
+	return e->common->merge || e->common->source_column != NULL;
+}
+
 static void
 explain_watermark(struct explanation *e)
 {
@@ -393,18 +464,33 @@ explain_watermark(struct explanation *e)
 		end_paragraph(e, "Watermark");
 		return;
 	}
-	if (common->merge)
+	if (common->merge) {
 		say(e, "Each file has one: its");
-	else
+	} else if (common->source_column != NULL) {
+		say(e, "Each value of column '");
+		add_shown(e, common->source_column);
+		wm_buf_add_text(&e->text, "' has one: its");
+	} else {
 		say(e, "The");
-	say(e, "highest event time so far less %s,", common->delay.text);
+	}
+	say(e, "highest event time so far less %s,", common->delay.others != NULL ? "its delay" : common->delay.text);
 	say(e, e->is_batch ? "moved at the end of each batch and never back." : "moved with each row and never back.");
 	say(e, "A row of %s makes it %s%s.", clock_of(e, e->closing_us).text, clock_of(e, e->closing_watermark_us).text,
 		e->is_batch ? " when its batch has ended" : "");
 	if (e->closing_us - common->delay.us != e->closing_watermark_us)
 		say(e, "It is cut to whole milliseconds.");
-	if (common->merge)
-		say(e, "The one that counts is the least of those of the files that have not ended.");
+	if (has_sources(e))
+		say(e, "The one that counts is the %s of those of the %s.",
+			common->policy == WM_POLICY_MAX ? "greatest" : "least",
+			common->merge ? "files that have not ended" : "values that have come");
+	if (common->idle.text != NULL)
+		say(e, "One that is silent while the highest event time of all rises by %s is left out (--idle).",
+			common->idle.text);
+	if (common->idle_wall.text != NULL && has_sources(e))
+		say(e, "One that is silent for %s of the clock is left out (--idle-wall).", common->idle_wall.text);
+	if (common->idle_close.text != NULL)
+		say(e, "When nothing has come for %s of the clock it goes on with the clock (--idle-close).",
+			common->idle_close.text);
 	if (common->is_spark)
 		say(e, "As in Spark it begins at 1970-01-01T00:00:00Z: rows of windows before that are late.");
 	end_paragraph(e, "Watermark");
@@ -415,18 +501,20 @@ struct event {
 	char text[160];
 };
 
+/* What brings the watermark as far as a row of that time does. */
 static struct event
-closing_event(const struct explanation *e)
+event_of(const struct explanation *e, int64_t time_us)
 {
 	struct event event;
-	const char *closing = clock_of(e, e->closing_us).text;
+	struct clock clock = clock_of(e, time_us);
+	const char *sources = e->common->merge ? "file has ended or" : "source has";
 
-	if (e->common->merge)
-		snprintf(event.text, sizeof(event.text), "each file has ended or shown a row of %s or later", closing);
+	if (has_sources(e) && e->common->policy == WM_POLICY_MIN)
+		snprintf(event.text, sizeof(event.text), "each %s shown a row of %s or later", sources, clock.text);
 	else if (e->common->max_jump.text != NULL)
-		snprintf(event.text, sizeof(event.text), "the highest event time is raised to %s or later", closing);
+		snprintf(event.text, sizeof(event.text), "the highest event time is raised to %s or later", clock.text);
 	else
-		snprintf(event.text, sizeof(event.text), "a row of %s or later comes", closing);
+		snprintf(event.text, sizeof(event.text), "a row of %s or later comes", clock.text);
 	return event;
 }
 
@@ -436,6 +524,10 @@ explain_lateness(struct explanation *e)
 {
 	const char *since = e->is_batch ? "from the next batch on" : "after that";
 
+	if (e->op->is_session) {
+		say(e, "%s rows of %s or before are late.", since, clock_of(e, e->start_us).text);
+		return;
+	}
 	if (e->next_start_us == e->end_us) {
 		say(e, "%s rows before %s are late.", since, clock_of(e, e->end_us).text);
 		return;
@@ -472,10 +564,39 @@ explain_append(struct explanation *e)
 		if (!e->common->is_spark)
 			say(e, "No row is late, as there is no batch before.");
 	} else {
-		say(e, "%s is written once, %s %s;", window.text,
-			e->is_batch ? "at the end of the batch in which" : "when", closing_event(e).text);
+		const char *when = e->is_batch ? "at the end of the batch in which" : "when";
+		bool is_kept = e->op->panes->allowed_lateness_us > 0;
+
+		say(e, "%s is written%s %s %s;", window.text, wm_pane_options_many(e->op->panes) ? "" : " once,", when,
+			event_of(e, e->closing_us).text);
+		if (is_kept)
+			say(e, "again %s a late row has reached it, until %s;",
+				e->is_batch ? "at the end of each batch in which" : "when",
+				event_of(e, e->forgetting_us).text);
 		explain_lateness(e);
 	}
+}
+
+/* Early panes. */
+static void
+explain_early(struct explanation *e)
+{
+	const struct wm_pane_options *panes = e->op->panes;
+
+	if (panes->early_rows != 0)
+		say(e, "Before that a window is written after each %" PRIu64 " row%s of it.", panes->early_rows,
+			panes->early_rows == 1 ? "" : "s");
+	if (panes->early_period_us != 0) {
+		say(e,
+			"Before that the windows that got rows are written when the highest event time enters a new "
+			"multiple of ");
+		wm_duration_print(panes->early_period_us, &e->text);
+		wm_buf_add_byte(&e->text, '.');
+	}
+	if (wm_pane_options_many(panes) && panes->is_discarding)
+		say(e, "Each time it holds what is new since the time before.");
+	else if (wm_pane_options_many(panes))
+		say(e, "Each time it holds everything so far.");
 }
 
 static void
@@ -486,7 +607,7 @@ explain_update(struct explanation *e)
 		say(e, "Windows stay in memory to the end.");
 	} else if (e->common->trigger_word != CLI_TRIGGER_EOF) {
 		say(e, "%s is forgotten %s %s;", range_of(e, e->start_us, e->end_us).text,
-			e->is_batch ? "at the end of the batch in which" : "when", closing_event(e).text);
+			e->is_batch ? "at the end of the batch in which" : "when", event_of(e, e->forgetting_us).text);
 		explain_lateness(e);
 	}
 }
@@ -518,6 +639,7 @@ explain_written(struct explanation *e)
 	switch (e->op->mode) {
 	case WM_MODE_APPEND:
 		explain_append(e);
+		explain_early(e);
 		break;
 	case WM_MODE_UPDATE:
 		explain_update(e);

@@ -14,8 +14,11 @@
 #include "lib/op/windowing.h"
 
 struct explain_windowing {
-	const struct wm_windows *windows;
-	const char *windows_text; /* as typed: "5m", "1h,5m" */
+	const struct wm_windows *windows; /* unless they are sessions */
+	const char *windows_text;         /* as typed: "5m", "1h,5m" */
+	bool is_session;
+	int64_t gap_us; /* of sessions; 0: each row has its own */
+	const struct wm_pane_options *panes;
 	enum wm_window_mode mode;
 	const char *group_by;  /* as typed; NULL: none */
 	const char *aggregate; /* as typed */

@@ -292,11 +292,17 @@ say_state(const struct engine *op, struct stream *s)
 }
 
 static _Noreturn void
-answer_explain(const struct options *opt, const struct wm_windows *windows)
+answer_explain(const struct options *opt, const struct engine *engine)
 {
 	const struct explain_windowing op = {
-		.windows = windows,
-		.windows_text = opt->tumbling != NULL ? opt->tumbling : opt->sliding,
+		.windows = &engine->windows,
+		.windows_text = opt->tumbling != NULL ? opt->tumbling
+			: opt->sliding != NULL        ? opt->sliding
+			: opt->cumulating != NULL     ? opt->cumulating
+						      : opt->session,
+		.is_session = opt->session != NULL,
+		.gap_us = engine->gap_us,
+		.panes = &engine->panes,
 		.mode = (enum wm_window_mode)opt->mode,
 		.group_by = opt->group_by,
 		.aggregate = opt->aggregate == NULL ? "count" : opt->aggregate,
@@ -337,7 +343,7 @@ main(int argc, char **argv)
 	if (gap_column(&opt) != NULL)
 		want_gaps(&op, s, gap_column(&opt));
 	if (opt.common.explain)
-		answer_explain(&opt, &op.windows);
+		answer_explain(&opt, &op);
 	stream_begin(s, results.names, results.count);
 	open_engine(&op, &opt, agg, results.keys_count, stream_has_progress(s));
 

@@ -159,6 +159,56 @@ holds_late() {
 	holds --sliding 10m,3m -w 0s --offset 1m
 }
 
+@test "cumulating windows" {
+	holds --cumulating 10m,5m -w 2m
+	holds --cumulating 1h,1m -w 0s --offset 30s
+	holds --cumulating 10m,10m -w 2m
+}
+
+@test "sessions: one row is a session, and a row is late when its own span is complete" {
+	local session
+	for session in '--session 5m -w 2m' '--session 7s -w 1h' '--session 5m -w 2m --allowed-lateness 0s'; do
+		# shellcheck disable=SC2086 # the words of it are arguments
+		set -- $session
+		explain "$@"
+		[[ $text =~ ([0-9:]+)–([0-9:]+)' is written once, when a row of '([0-9:]+)' or later comes; after that rows of '([0-9:]+)' or before are late' ]]
+		start=$(us_of "${BASH_REMATCH[1]}") end=$(us_of "${BASH_REMATCH[2]}") closing=$(us_of "${BASH_REMATCH[3]}")
+		late=$(us_of "${BASH_REMATCH[4]}")
+		window "$start $((closing - 1))" -- "$@"
+		refute_written
+		window "$start $closing" -- "$@"
+		assert_written
+		window "$start $closing $late" -- "$@"
+		assert_equal "$(late_rows)" 1
+		window "$start $closing $((late + 1))" -- "$@"
+		assert_equal "$(late_rows)" 0
+	done
+	explain --session column:gap,s -w 2m
+	[[ $text == *'each row has its own.'*'With a gap of 10m a row of 10:02 alone is the session 10:02–10:12.'* ]]
+}
+
+@test "allowed lateness: until when a late row still counts" {
+	explain --tumbling 5m -w 2m --allowed-lateness 10m
+	[[ $text =~ '10:00–10:05 is written when a row of '([0-9:]+)' or later comes; again when a late row has reached it, until a row of '([0-9:]+)' or later comes; after that rows before 10:05 are late. Each time it holds everything so far.' ]]
+	closing=$(us_of "${BASH_REMATCH[1]}")
+	local forgetting
+	forgetting=$(us_of "${BASH_REMATCH[2]}")
+	set -- --tumbling 5m -w 2m --allowed-lateness 10m
+	window "$(us_of 10:02) $closing $(us_of 10:04)" -- "$@"
+	assert_equal "$(grep -c '10:00:00Z,2025-01-01T10:05:00Z' <<<"$output")" 2
+	window "$(us_of 10:02) $((forgetting - 1)) $(us_of 10:04)" -- "$@"
+	assert_equal "$(late_rows)" 0
+	window "$(us_of 10:02) $forgetting $(us_of 10:04)" -- "$@"
+	assert_equal "$(late_rows)" 1
+}
+
+@test "early results" {
+	explain --tumbling 5m -w 2m --early 100rows --panes discarding
+	[[ $text == *'Before that a window is written after each 100 rows of it. Each time it holds what is new'* ]]
+	explain --tumbling 5m -w 2m --early event:1m
+	[[ $text == *'when the highest event time enters a new multiple of 1m. Each time it holds everything so far.'* ]]
+}
+
 @test "windows of the calendar" {
 	holds --tumbling 1d -w 6h --tz Europe/Berlin
 	holds --tumbling 1w -w 2d --tz America/New_York
@@ -249,6 +299,19 @@ holds_late() {
 	run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m --merge --late late.csv a b
 	assert_line '2025-01-01T10:00:00Z,2025-01-01T10:05:00Z,1'
 	assert_equal "$(late_rows)" 0
+}
+
+@test "sources: each value of a column has a watermark of its own" {
+	explain --tumbling 5m -w 2m --source host --idle 1h
+	[[ $text == *"Each value of column 'host' has one"*'10:00–10:05 is written once, when each source has shown a row of 10:07 or later'* ]]
+	printf 'time,host\n2025-01-01T10:02:00Z,a\n2025-01-01T10:00:00Z,b\n2025-01-01T10:07:00Z,a\n' >in.csv
+	run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m --source host --eof hold in.csv
+	refute_line --partial '10:05:00Z'
+	printf '2025-01-01T10:07:00Z,b\n' >>in.csv
+	run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m --source host --eof hold in.csv
+	assert_line '2025-01-01T10:00:00Z,2025-01-01T10:05:00Z,2'
+	explain --tumbling 5m -w 2m,web2=10m --source host --policy max
+	[[ $text == *'its highest event time so far less its delay'*'The one that counts is the greatest'*'when a row of 10:07 or later comes'* ]]
 }
 
 @test "what is said of inputs, keys, side files and guards" {
