@@ -168,6 +168,8 @@ static const struct {
 		"the watermark follows from the delay: write -w D (--delay)" },
 	{ "lateness|allowed-lateness|grace|late-by|max-lateness", "delay",
 		"how late rows may come is the delay: write -w D (--delay)" },
+	{ "session-gap|session-window|gap|inactivity", "session", "write --session GAP" },
+	{ "cumulate|cumulative", "cumulating", "write --cumulating MAX,STEP" },
 	{ "window|windows|window-size|size|interval|tumble|bucket|session|session-gap|cumulating", "tumbling",
 		"windows are --tumbling SIZE or --sliding SIZE,SLIDE" },
 	{ "slide|hop|hopping|window-slide|every|step", "sliding", "write --sliding SIZE,SLIDE" },
@@ -1133,6 +1135,7 @@ check_sources(struct cli_common *common)
 		{ "--sources", common->sources != NULL },
 		{ "--policy max", common->policy != 0 },
 		{ "--idle", common->idle.text != NULL },
+		{ "--idle-wall", common->idle_wall.text != NULL },
 		{ "-w: a delay by source", common->delay.others != NULL },
 	};
 
@@ -1194,6 +1197,10 @@ check_reports(struct cli_common *common)
 
 	if (common->late_info && common->late_path == NULL)
 		cli_misuse("--late-info: there is no --late: name the file of the late rows with --late FILE");
+	if (common->late_info && (common->input_format >= WM_FORMAT_CLF || common->pattern != NULL))
+		cli_misuse("--late-info: a line of a log has no place for more columns, and would not be input again: "
+			   "leave "
+			   "it out");
 	if (common->append && common->overwrite)
 		cli_misuse("--append and --overwrite: give one of them");
 	if (common->quiet && common->verbose)

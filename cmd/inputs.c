@@ -317,9 +317,10 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 		if (item != INPUTS_WAIT)
 			return item;
 	}
-	switch (wm_reader_next(source->reader, rec, reject, err)) {
-	case WM_READ_RECORD:
+	enum wm_read_result result = wm_reader_next(source->reader, rec, reject, err);
+	if (result == WM_READ_RECORD)
 		return INPUTS_RECORD;
+	switch (result) {
 	case WM_READ_REJECTED:
 		return INPUTS_REJECTED;
 	case WM_READ_MORE:
@@ -328,6 +329,7 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 		source->is_open = false;
 		source->is_at_end = true;
 		return INPUTS_FILE_END;
+	case WM_READ_RECORD:
 	case WM_READ_FAILED:
 		break;
 	}

@@ -70,8 +70,9 @@ struct stream {
 	size_t wanted_count;
 
 	struct sources sources;
-	bool has_sources;   /* more than the one that all records are of, or one that can be idle */
-	int64_t highest_us; /* highest event time of all; WM_TIME_NONE before the first */
+	bool has_sources;    /* more than the one that all records are of, or one that can be idle */
+	int64_t highest_us;  /* highest event time of all; WM_TIME_NONE before the first */
+	int64_t disorder_us; /* how far the record is behind it; 0 before any time is confirmed */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
 	bool is_notice_due;   /* it was not said yet that nothing is written without a watermark */
@@ -310,15 +311,13 @@ time_value(struct stream *s, const struct wm_record *rec)
 	return &s->time_value;
 }
 
-/* What is wrong with a value that should be a time; NULL if it is one. */
-static const char *
-read_time(struct wm_instant_parser *parser, const struct wm_value *value, int64_t *time_us)
+/* False for a value that is no time; *why says what is wrong with it. */
+static inline bool
+read_time(struct wm_instant_parser *parser, const struct wm_value *value, int64_t *time_us, const char **why)
 {
-	const char *why;
-
-	if (value->kind != WM_KIND_TEXT && value->kind != WM_KIND_NUMBER)
-		return "neither text nor number";
-	return wm_instant_parse(parser, value->text, time_us, &why) ? NULL : why;
+	*why = "neither text nor number";
+	return (value->kind == WM_KIND_TEXT || value->kind == WM_KIND_NUMBER) &&
+		wm_instant_parse(parser, value->text, time_us, why);
 }
 
 /* The first event time of a FILE; WM_TIME_END if it has none, so that it is read last. */
@@ -331,6 +330,7 @@ first_event_time(struct stream *s, size_t file)
 	struct wm_record rec;
 	struct wm_reject reject;
 	struct wm_err err;
+	const char *why;
 	bool is_found = false;
 
 	for (enum wm_read_result result = WM_READ_MORE; !is_found && result != WM_READ_END;) {
@@ -339,7 +339,7 @@ first_event_time(struct stream *s, size_t file)
 			cli_die(&err);
 		if (result != WM_READ_RECORD)
 			continue;
-		is_found = read_time(parser, time_value(s, &rec), &time_us) == NULL;
+		is_found = read_time(parser, time_value(s, &rec), &time_us, &why);
 	}
 	wm_instant_parser_free(parser);
 	wm_reader_free(reader);
@@ -748,9 +748,9 @@ admit_arrival(struct stream *s)
 		s->arrival_us = clock_us(CLOCK_REALTIME);
 	} else {
 		const struct wm_value *value = &s->rec.fields[s->ingest_field];
-		const char *why = read_time(s->ingest_parser, value, &s->arrival_us);
+		const char *why;
 
-		if (why != NULL)
+		if (!read_time(s->ingest_parser, value, &s->arrival_us, &why))
 			return reject_field(s, "bad-ingest", s->common->ingest, &s->event_time_us, "no arrival time",
 				value->text, wm_value_is_empty(value) ? NULL : why);
 	}
@@ -794,13 +794,12 @@ admit(struct stream *s)
 
 	if (wm_value_is_empty(time))
 		return reject_field(s, "no-time", s->time_name, NULL, "no event time", time->text, NULL);
-	why = read_time(s->time_parser, time, &s->event_time_us);
-	if (why != NULL)
+	if (!read_time(s->time_parser, time, &s->event_time_us, &why))
 		return reject_field(s, "bad-time", s->time_name, NULL, "no time", time->text, why);
-	for (size_t i = 0; i < s->wanted_count; i++) {
-		const struct wanted *wanted = &s->wanted[i];
-		const struct wm_value *value = &s->rec.fields[wanted->field];
-		struct wm_reading *reading = &s->readings[i];
+	const struct wm_value *fields = s->rec.fields;
+	const struct wanted *wanted = s->wanted, *end = wanted + s->wanted_count;
+	for (struct wm_reading *reading = s->readings; wanted < end; wanted++, reading++) {
+		const struct wm_value *value = &fields[wanted->field];
 
 		if (wanted->need == STREAM_TEXT) {
 			reading->value = *value;
@@ -816,7 +815,7 @@ admit(struct stream *s)
 			continue;
 		}
 		wm_reading_take(reading, value);
-		if (wanted->need == STREAM_NUMBER && !reading->is_empty && !reading->is_number)
+		if (!reading->is_number && !reading->is_empty && wanted->need == STREAM_NUMBER)
 			return reject_field(
 				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
@@ -879,13 +878,6 @@ observe_more(struct stream *s, int64_t before_us)
 	return highest_us;
 }
 
-/* How far the record is behind; 0 before any time is confirmed. */
-static inline int64_t
-disorder_us(const struct stream *s)
-{
-	return s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
-}
-
 /* The record counts: its event time is observed; true if it is the highest of its source. */
 static inline bool
 observe(struct stream *s)
@@ -896,13 +888,15 @@ observe(struct stream *s)
 	report_times_add(&s->report.batch_times, s->event_time_us);
 	if (!s->is_observed_plainly)
 		highest_us = observe_more(s, before_us);
-	if (highest_us > s->highest_us) {
+	bool is_highest = highest_us > s->highest_us;
+	if (is_highest) {
 		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->report.jump_us)
 			note_jump(s, highest_us - s->highest_us);
 		s->highest_us = highest_us;
-	} else if (disorder_us(s) > s->report.disorder_max_us) {
-		s->report.disorder_max_us = disorder_us(s);
 	}
+	s->disorder_us = s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
+	if (s->disorder_us > s->report.disorder_max_us && !is_highest)
+		s->report.disorder_max_us = s->disorder_us;
 	if (highest_us <= before_us)
 		return false;
 	own->highest_time_us = highest_us;
@@ -1038,36 +1032,51 @@ pause_for_input(struct stream *s)
 	return s->is_ticking;
 }
 
-/* Comes a step nearer to the next record; true if the operator has something to do. */
-static bool
-read_on(struct stream *s, int64_t due_us)
+/* What was read is no record; true if the operator has something to do. */
+static __attribute__((noinline)) bool
+read_other(struct stream *s, enum inputs_item item, int64_t due_us, const struct wm_reject *reject,
+	const struct wm_err *err)
 {
-	struct wm_reject reject;
-	struct wm_err err;
-
-	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
-	if (s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input))
-		return begin_end(s);
-	switch (inputs_next(s->inputs, s->input, &s->rec, &reject, &err)) {
-	case INPUTS_RECORD:
-		if (!s->is_settled)
-			start_outputs(s, false);
-		if (!begins_batch(s))
-			return take_in(s, due_us);
-		s->phase = PHASE_TAKE_IN;
-		return end_batch(s);
+	switch (item) {
 	case INPUTS_REJECTED:
-		return take_rejected(s, &reject);
+		return take_rejected(s, reject);
 	case INPUTS_WAIT:
 		return pause_for_input(s);
 	case INPUTS_FILE_END:
 		return end_file(s, due_us);
 	case INPUTS_END:
 		return begin_end(s);
+	case INPUTS_RECORD:
 	case INPUTS_FAILED:
 		break;
 	}
-	fail(s, &err);
+	fail(s, err);
+}
+
+/* Comes a step nearer to the next record; true if there is one. *is_due: the operator has something to do. */
+static inline bool
+read_record(struct stream *s, int64_t due_us, bool *is_due)
+{
+	struct wm_reject reject;
+	struct wm_err err;
+
+	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
+	if (s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input)) {
+		*is_due = begin_end(s);
+		return false;
+	}
+	enum inputs_item item = inputs_next(s->inputs, s->input, &s->rec, &reject, &err);
+	if (item != INPUTS_RECORD) {
+		*is_due = read_other(s, item, due_us, &reject, &err);
+		return false;
+	}
+	if (!s->is_settled)
+		start_outputs(s, false);
+	if (!begins_batch(s))
+		return true;
+	s->phase = PHASE_TAKE_IN;
+	*is_due = end_batch(s);
+	return false;
 }
 
 enum stream_item
@@ -1082,14 +1091,15 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 	bool is_due = s->is_each ? due_us <= s->watermark_us : s->is_batch_full && end_batch(s);
 
 	while (!is_due) {
-		switch (s->phase) {
-		case PHASE_READ:
-			is_due = read_on(s, due_us);
-			break;
-		case PHASE_TAKE_IN:
+		bool is_read = s->phase == PHASE_TAKE_IN;
+
+		if (s->phase == PHASE_READ)
+			is_read = read_record(s, due_us, &is_due);
+		if (is_read)
 			is_due = take_in(s, due_us);
-			break;
-		case PHASE_DELIVER:
+		if (is_due || s->phase == PHASE_READ)
+			continue;
+		if (s->phase == PHASE_DELIVER) {
 			s->phase = PHASE_READ;
 			row->watermark_us = s->watermark_us;
 			row->event_time_us = s->event_time_us;
@@ -1097,13 +1107,12 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			row->arrival_us = s->arrival_us;
 			row->readings = s->readings;
 			return STREAM_RECORD;
-		case PHASE_FLUSH:
-			s->phase = PHASE_END;
-			row->watermark_us = WM_TIME_END;
-			return STREAM_WATERMARK;
-		case PHASE_END:
-			return STREAM_END;
 		}
+		if (s->phase == PHASE_END)
+			return STREAM_END;
+		s->phase = PHASE_END;
+		row->watermark_us = WM_TIME_END;
+		return STREAM_WATERMARK;
 	}
 	row->watermark_us = s->watermark_us;
 	return s->is_ticking ? STREAM_TICK : STREAM_WATERMARK;
@@ -1113,8 +1122,8 @@ void
 stream_used(struct stream *s, int64_t windows_missed)
 {
 	s->report.rows_used++;
-	if (disorder_us(s) > s->report.disorder_used_max_us)
-		s->report.disorder_used_max_us = disorder_us(s);
+	if (s->disorder_us > s->report.disorder_used_max_us)
+		s->report.disorder_used_max_us = s->disorder_us;
 	if (windows_missed != 0) {
 		s->report.rows_partly_late++;
 		s->report.windows_missed += (uint64_t)windows_missed;

@@ -12,9 +12,11 @@
 #include "lib/agg/agg.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
+#include "lib/op/fill.h"
 #include "lib/op/sessions.h"
 #include "lib/op/windowing.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct options {
@@ -291,6 +293,17 @@ say_state(const struct engine *op, struct stream *s)
 	stream_set_state(s, &state);
 }
 
+/* Gaps that are too long to fill would be results left out in silence. */
+static void
+warn_unfilled(const struct engine *op, const struct cli_common *common)
+{
+	uint64_t skipped = op->windowing == NULL ? 0 : wm_windowing_gaps_skipped(op->windowing);
+
+	if (skipped != 0 && !common->quiet)
+		cli_warn("--fill: %" PRIu64 " gap%s of more than %d empty windows %s not filled", skipped,
+			skipped == 1 ? "" : "s", WM_FILL_WINDOWS_MAX, skipped == 1 ? "was" : "were");
+}
+
 static _Noreturn void
 answer_explain(const struct options *opt, const struct engine *engine)
 {
@@ -373,6 +386,7 @@ main(int argc, char **argv)
 			stream_used(s, missed);
 	}
 	say_state(&op, s);
+	warn_unfilled(&op, &opt.common);
 
 	int status = stream_finish(s, stream_is_held(s) ? open_count(&op) : 0); /* flushes and checks every output */
 	close_engine(&op);

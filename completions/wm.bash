@@ -60,10 +60,17 @@ _wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 _wm_window_options='
 --tumbling SIZE
 --sliding SIZE,SLIDE
+--session GAP
+--cumulating MAX,STEP
 --offset D
 -g --group-by COLUMNS
 -a --aggregate LIST
 --mode append|update|complete
+--allowed-lateness D
+--panes accumulating|discarding
+--early 100rows|event:
+--fill zero|null|prev
+--partial
 --ingest now
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_stream_options
@@ -80,6 +87,34 @@ _wm_lag_options='
 --plot
 -o --output-format same|csv|tsv|ndjson|table|prometheus
 '$_wm_stream_options
+
+_wm_merge_options='
+-k --key COLUMNS
+--sum COLUMNS
+--min COLUMNS
+--max COLUMNS
+--last COLUMNS
+--partial
+--keep-partial
+--replace FROM,TO
+-t --time COLUMN
+--time-format auto|iso|s|ms|us|ns|clf|rfc2822
+--tz ZONE
+--state-limit none
+-i --input-format auto|csv|tsv|ndjson
+-d --delimiter C
+--columns NAMES
+--no-header
+--record-limit SIZE
+--in-place
+--backup SUFFIX
+-o --output-format same|csv|tsv|ndjson
+--ofmt FORMAT
+--no-output-header
+-h --help
+--help=all
+-V --version
+'
 
 # _wm_argument OPTIONS WORD: the argument of option WORD; nothing if it has none.
 _wm_argument() {
@@ -143,3 +178,9 @@ _wm_lag() {
 }
 
 complete -F _wm_lag wm-lag
+
+_wm_merge() {
+	_wm_complete "$_wm_merge_options"
+}
+
+complete -F _wm_merge wm-merge

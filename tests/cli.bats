@@ -71,11 +71,11 @@ tools() {
 @test "words of other tools name ours" {
 	refuses 'no option --watermark: the watermark follows from the delay: write -w D (--delay)' --watermark 10m
 	refuses 'no option --lateness: how late rows may come is the delay: write -w D (--delay)' --lateness 10m
-	refuses 'no option --allowed-lateness: how late rows may come is the delay: write -w D (--delay)' \
-		--allowed-lateness=10m
 	refuses 'no option --window: windows are --tumbling SIZE or --sliding SIZE,SLIDE' --window 5m
 	refuses 'no option --interval: windows are --tumbling SIZE or --sliding SIZE,SLIDE' --interval 5m
 	refuses 'no option --slide: write --sliding SIZE,SLIDE' --slide 1m
+	refuses 'no option --session-gap: write --session GAP' --session-gap 1m
+	refuses 'no option --cumulate: write --cumulating MAX,STEP' --cumulate 1h,1m
 	refuses 'no option --hop: write --sliding SIZE,SLIDE' --hop 1m
 	refuses 'no option --by: write -g COLUMNS (--group-by)' --by host
 	refuses 'no option --group: write -g COLUMNS (--group-by)' --group host
@@ -340,6 +340,8 @@ tools() {
 	refuses "--metrics: 'x' does not end in .prom: the textfile collector reads no other file" --metrics x
 	refuses "--progress: no 'yes': auto, bar, json or none" --progress yes
 	refuses '--late-info: there is no --late: name the file of the late rows with --late FILE' --late-info
+	refuses '--late-info: a line of a log has no place for more columns, and would not be input again: leave it out' \
+		-i clf --late l --late-info
 	refuses '--append and --overwrite: give one of them' --append --overwrite
 	refuses '-q and -v: give one of them' -v -q
 }
@@ -368,7 +370,7 @@ answers() {
 
 @test "options that were forgotten or misread" {
 	local quakes=tests/data/earthquakes.csv
-	answers 2 'no window given: say --tumbling SIZE, --sliding SIZE,SLIDE or --session GAP' -t time "$quakes"
+	answers 2 'no window given: say --tumbling SIZE, --sliding SIZE,SLIDE, --session GAP or --cumulating MAX,STEP' -t time "$quakes"
 	answers 2 'no time column: *-t*' --tumbling 1d "$quakes"
 	answers 2 "-w: '10': ten what? write 10s, 10m or 10h" -t time -w 10 --tumbling 1d "$quakes"
 	answers 2 "-d: '10m': -d is the delimiter of CSV: the delay is -w 10m" -t time -d 10m --tumbling 1d "$quakes"
@@ -601,7 +603,7 @@ completes() {
 
 @test "the examples of the man pages run" {
 	local page dir example
-	for page in man/*.[1-9]; do
+	for page in man/*.[17]; do
 		dir=$BATS_TEST_TMPDIR/${page##*/}
 		mkdir "$dir"
 		cp tests/data/earthquakes.csv tests/data/earthquakes.ndjson "$dir"
@@ -658,4 +660,49 @@ boundaries() {
 	done < <(cd "$OLDPWD" && boundaries)
 	assert_equal "$count" "$(grep -c '^\.It [0-9]' "$OLDPWD/man/wm-watermark.7")"
 	assert [ "$count" -gt 20 ]
+}
+
+# The table of panes in wm-window(1), a line a row: row|window|pane|index|accumulating|discarding
+panes() {
+	sed -n '/^\.Sh WINDOWS THAT ARE WRITTEN MORE/,/^\.Sh/p' man/wm-window.1 | sed -nE '
+		/^\.It [0-9]/ { s/^\.It //; s/ Ta /|/g; s/\\\(en/-/g; s/count //g; p; }'
+}
+
+@test "what wm-window(1) says of panes is so" {
+	local panes
+	panes >"$BATS_TEST_TMPDIR/table"
+	cd "$BATS_TEST_TMPDIR"
+	sed '1i time
+		s/|.*//; s/^/2025-01-01T/' table >rows.csv
+	assert_equal "$(wc -l <rows.csv)" 8
+	for panes in accumulating discarding; do
+		run -0 --separate-stderr "$wm" -q -t time -w 0s --tumbling 10m --allowed-lateness 5m --panes $panes \
+			--late late.csv --overwrite rows.csv
+		assert_equal "$(sed -n 's/2025-01-01T12:00:00Z,2025-01-01T12:10:00Z,/12:00-12:10,/p' <<<"$output")" \
+			"$(awk -F'|' -v OFS=, -v count="$([ $panes = accumulating ] && echo 5 || echo 6)" \
+				'$3 ~ /on-time|late/ { print $2, $count, $3, $4 }' table)"
+		assert_equal "$(cat late.csv)" $'time\n2025-01-01T12:09:30'
+	done
+}
+
+# The table of sessions there: row|watermark|what happens
+@test "what wm-window(1) says of sessions is so" {
+	local time watermark what count=0
+	sed -n '/^\.Sh SESSIONS/,/^\.Sh/p' man/wm-window.1 | sed -nE '
+		/^\.It [0-9]/ { s/^\.It //; s/ Ta /|/g; s/\\\(en/-/g; p; }' >"$BATS_TEST_TMPDIR/table"
+	cd "$BATS_TEST_TMPDIR"
+	echo time >rows.csv
+	while IFS='|' read -r time watermark what; do
+		count=$((count + 1))
+		echo "2025-01-01T00:0$time" >>rows.csv
+		"$wm" -q -t time -w 0s --session 5s --late late.csv --report report --overwrite rows.csv >written
+		run -0 jq -r 'select(.type == "report").eventTime.watermark' report
+		assert_output "2025-01-01T00:0${watermark}Z"
+		assert_equal "$(wc -l <late.csv)" "$([[ $what == late:* ]] && echo 2 || echo 1)"
+		# the session that a line ends with is the last there is
+		[[ ! $what =~ ([0-9:]+)-([0-9:]+)$ ]] ||
+			assert_equal "$(tail -n 1 written | cut -d, -f1,2)" \
+				"2025-01-01T00:0${BASH_REMATCH[1]}Z,2025-01-01T00:0${BASH_REMATCH[2]}Z"
+	done <table
+	assert_equal "$count" 4
 }

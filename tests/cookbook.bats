@@ -59,7 +59,7 @@ setup() {
 	diff <(sed -n 's/^- \[\(.*\)\](#.*)$/\1/p' "$page") <(sed -n 's/^## //p' "$page")
 	# how a heading becomes an anchor
 	diff <(sed -n 's/^- \[.*\](#\(.*\))$/\1/p' "$page") \
-		<(sed -n 's/^## //p' "$page" | tr '[:upper:]' '[:lower:]' | tr -d "'?,." | tr ' ' '-')
+		<(sed -n 's/^## //p' "$page" | tr '[:upper:]' '[:lower:]' | tr -d "'?,.:" | tr ' ' '-')
 }
 
 @test "the live pipe is live: a window comes while its input is still open" {
@@ -67,12 +67,23 @@ setup() {
 	dir=$(dirname "$(grep -l '^A live pipe$' */title)")
 	mkfifo rows windows
 	sed -n '/^\$ /,$p' "$dir"/*.shown | sed -n 's/^[$>] //p' | sed 's/ orders\.ndjson / rows /' >live
-	bash live >windows 2>&1 &
-	exec 7>rows 8<windows
+	timeout 20 bash live >windows 2>&1 &
+	exec 8<windows 7>rows
 	head -n 4 "$dir/orders.ndjson" >&7
 	read -r -t 10 -u 8 line
 	[[ $line == *'"count":2,"total_sum":19.75}' ]]
 	exec 7>&-
 	wait
 	exec 8<&-
+}
+
+@test "README: the second example does what it says" {
+	local readme=$BATS_TEST_DIRNAME/../README.md
+	mkdir -p build tests
+	ln -s "$bin" build/release
+	ln -s "$(dirname "$(realpath "$quakes")")" tests/data
+	# from the command to the next line that is not indented
+	sed -n '/^    build\/release\/wm-lag/,/^[^ ]/p' "$readme" | sed -n 's/^    //p; /^$/p' >example
+	head -n 1 example | bash >shown 2>&1
+	diff -B <(tail -n +2 example) shown
 }

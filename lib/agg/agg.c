@@ -7,7 +7,7 @@
 #include "lib/agg/part.h"
 #include "lib/agg/plan.h"
 
-/* The parts that most lists have; the others cost their own, and one test. */
+/* What add_plainly() does, or can see that there is nothing to do for. */
 #define PLAIN_PARTS                                                                                                    \
 	(WM_PART_BIT(WM_PART_COUNT) | WM_PART_BIT(WM_PART_SUM) | WM_PART_BIT(WM_PART_MIN) | WM_PART_BIT(WM_PART_MAX))
 
@@ -23,14 +23,22 @@ wm_agg_cell_init(const struct wm_agg *agg, void *cell)
 	memset(cell, 0, agg->cell_bytes);
 }
 
-__attribute__((noinline)) static void
-add_others(const struct wm_measure *measure, void *cell, struct wm_arena *arena, const struct wm_reading *reading,
+static void
+add_value(const struct wm_measure *measure, void *cell, struct wm_arena *arena, const struct wm_reading *reading,
 	int64_t event_time_us)
 {
 	unsigned has = measure->parts;
 
+	if (has & WM_PART_BIT(WM_PART_COUNT))
+		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
+	if (has & WM_PART_BIT(WM_PART_SUM))
+		wm_decimal_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
 	if (has & WM_PART_BIT(WM_PART_SQUARES))
 		wm_square_sum_add(wm_measure_part(measure, cell, WM_PART_SQUARES), &reading->number);
+	if (has & WM_PART_BIT(WM_PART_MIN))
+		wm_extreme_add(wm_measure_part(measure, cell, WM_PART_MIN), arena, reading, -1);
+	if (has & WM_PART_BIT(WM_PART_MAX))
+		wm_extreme_add(wm_measure_part(measure, cell, WM_PART_MAX), arena, reading, 1);
 	if (has & WM_PART_BIT(WM_PART_FIRST))
 		wm_first_add(wm_measure_part(measure, cell, WM_PART_FIRST), arena, &reading->value, event_time_us);
 	if (has & WM_PART_BIT(WM_PART_LAST))
@@ -41,38 +49,65 @@ add_others(const struct wm_measure *measure, void *cell, struct wm_arena *arena,
 		wm_distinct_add(wm_measure_part(measure, cell, WM_PART_DISTINCT), arena, &reading->value);
 }
 
-__attribute__((always_inline)) static inline void
-add_row(const struct wm_branch *branch, void *cell, struct wm_arena *arena, const struct wm_reading *readings,
+/*
+ * What add_value() comes to for most values of most lists: a count, and an exact number into a sum, inside of the extremes. False, and nothing
+ * done, if there is more to it.
+ */
+static inline bool
+add_plainly(const struct wm_measure *measure, void *cell, const struct wm_reading *reading)
+{
+	unsigned has = measure->parts;
+
+	if ((has & ~PLAIN_PARTS) != 0 || ((has & WM_PART_BIT(WM_PART_SUM)) != 0 && !reading->number.is_exact) ||
+		((has & WM_PART_BIT(WM_PART_MIN)) != 0 &&
+			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
+		((has & WM_PART_BIT(WM_PART_MAX)) != 0 &&
+			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)))
+		return false;
+	if (has & WM_PART_BIT(WM_PART_COUNT))
+		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
+	if (has & WM_PART_BIT(WM_PART_SUM))
+		wm_decimal_sum_add_exact(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
+	return true;
+}
+
+/* The values of a row, from this measure on. */
+static void
+add_values(const struct wm_measure *measure, void *cell, struct wm_arena *arena, const struct wm_reading *readings,
 	int64_t event_time_us)
 {
-	++*wm_branch_rows(branch, cell);
-	for (const struct wm_measure *measure = branch->measures; measure != NULL; measure = measure->next) {
-		const struct wm_reading *reading = &readings[measure->column];
-		unsigned has = measure->parts;
+	for (; measure != NULL; measure = measure->next)
+		if (!readings[measure->column].is_empty)
+			add_value(measure, cell, arena, &readings[measure->column], event_time_us);
+}
 
-		if (reading->is_empty)
+/* What is left to do of a row: from this measure on, and the conditions. */
+__attribute__((noinline)) static void
+add_rest(const struct wm_agg *agg, const struct wm_measure *measure, void *cell, struct wm_arena *arena,
+	const struct wm_reading *readings, int64_t event_time_us)
+{
+	add_values(measure, cell, arena, readings, event_time_us);
+	for (const struct wm_branch *branch = agg->all.next; branch != NULL; branch = branch->next) {
+		if (!wm_condition_holds(&branch->condition, &readings[branch->condition.column]))
 			continue;
-		if (has & WM_PART_BIT(WM_PART_COUNT))
-			++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
-		if (has & WM_PART_BIT(WM_PART_SUM))
-			wm_decimal_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
-		if (has & WM_PART_BIT(WM_PART_MIN))
-			wm_extreme_add(wm_measure_part(measure, cell, WM_PART_MIN), arena, reading, -1);
-		if (has & WM_PART_BIT(WM_PART_MAX))
-			wm_extreme_add(wm_measure_part(measure, cell, WM_PART_MAX), arena, reading, 1);
-		if (has & ~PLAIN_PARTS)
-			add_others(measure, cell, arena, reading, event_time_us);
+		++*wm_branch_rows(branch, cell);
+		add_values(branch->measures, cell, arena, readings, event_time_us);
 	}
 }
 
+/* Without a call that it has to return from: then no register is to be saved. */
 void
 wm_agg_cell_add(const struct wm_agg *agg, void *cell, struct wm_arena *arena, const struct wm_reading *readings,
 	int64_t event_time_us)
 {
-	add_row(&agg->all, cell, arena, readings, event_time_us);
-	for (const struct wm_branch *branch = agg->all.next; branch != NULL; branch = branch->next)
-		if (wm_condition_holds(&branch->condition, &readings[branch->condition.column]))
-			add_row(branch, cell, arena, readings, event_time_us);
+	const struct wm_measure *measure = agg->all.measures;
+
+	++*wm_branch_rows(&agg->all, cell);
+	for (; measure != NULL; measure = measure->next)
+		if (!readings[measure->column].is_empty && !add_plainly(measure, cell, &readings[measure->column]))
+			break;
+	if (measure != NULL || agg->all.next != NULL)
+		add_rest(agg, measure, cell, arena, readings, event_time_us);
 }
 
 void

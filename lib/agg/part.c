@@ -47,9 +47,11 @@ reading_of(const struct wm_extreme *extreme)
 	return reading;
 }
 
-__attribute__((noinline)) void
-wm_extreme_take(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
+void
+wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
 {
+	if (wm_extreme_is_beyond(extreme, reading, direction))
+		return;
 	if (extreme->kept.kind != WM_KIND_NULL) {
 		struct wm_reading kept = reading_of(extreme);
 		int order = wm_reading_compare(reading, &kept) * direction;
@@ -217,7 +219,7 @@ wm_part_decode(enum wm_part part, void *into, struct wm_arena *arena, struct wm_
 		value = kept_decode(in);
 		if (value.kind != WM_KIND_NULL) {
 			wm_reading_take(&reading, &value);
-			wm_extreme_take(into, arena, &reading, 1);
+			wm_extreme_add(into, arena, &reading, 1);
 		}
 		break;
 	case WM_PART_FIRST:

@@ -92,22 +92,20 @@ wm_reading_compare(const struct wm_reading *a, const struct wm_reading *b)
 			    : wm_span_compare(a->value.text, b->value.text);
 }
 
-/* What wm_extreme_add() does where more than two exact numbers are to be looked at. */
-void wm_extreme_take(
-	struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction);
+/* Whether both are exact numbers and the new one is inside, so that it changes nothing: the common case. direction as below. */
+static inline bool
+wm_extreme_is_beyond(const struct wm_extreme *extreme, const struct wm_reading *reading, int direction)
+{
+	return extreme->kept.is_number && reading->is_number && extreme->number.is_exact && reading->number.is_exact &&
+		(direction < 0 ? wm_decimal_is_less_exact(&extreme->number, &reading->number)
+			       : wm_decimal_is_less_exact(&reading->number, &extreme->number));
+}
 
 /*
  * direction: -1 for min, 1 for max. Of equal values the text first in byte order stays, of equal texts the first to come.
- * The common case, two exact numbers of which the new one is inside, is decided here.
  */
-static inline void
-wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
-{
-	if (extreme->kept.is_number && reading->is_number && extreme->number.is_exact && reading->number.is_exact &&
-		wm_decimal_compare_exact(&reading->number, &extreme->number) * direction < 0)
-		return;
-	wm_extreme_take(extreme, arena, reading, direction);
-}
+void wm_extreme_add(
+	struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction);
 
 /* Of equal event times the first to come stays. */
 void wm_first_add(struct wm_timed *first, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us);

@@ -359,7 +359,7 @@ take_extreme(struct wm_extreme *extreme, struct wm_arena *arena, struct wm_span 
 	if (!take_value(text, scratch, &value))
 		return false;
 	wm_reading_take(&reading, &value);
-	wm_extreme_take(extreme, arena, &reading, 1);
+	wm_extreme_add(extreme, arena, &reading, 1);
 	return true;
 }
 

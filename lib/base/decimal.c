@@ -197,12 +197,10 @@ parse_slow(struct wm_span text, struct wm_decimal *number)
 	return true;
 }
 
-/* 1 to 8 bytes, of which the last becomes the highest of the word; below the first are zeros. */
+/* 1 to 8 bytes, of which the last becomes the highest of the word; below the first are zeros, in so many bits. */
 static inline uint64_t
-load_word(const char *at, size_t len)
+load_word(const char *at, size_t len, size_t empty)
 {
-	unsigned empty = 64 - 8 * (unsigned)len;
-
 	if (len >= 4) {
 		uint32_t head, tail;
 
@@ -223,6 +221,22 @@ digits_value(uint64_t word)
 	return word * (10000 * (UINT64_C(1) << 32) + 1) >> 32;
 }
 
+/* For a number of up to 7 digits in a word of eight bytes, by the byte that the point is in. */
+static const struct scale {
+	uint64_t
+		reciprocal; /* 2^63 / 10^(digits behind it), rounded up: near enough for all quotients of up to 7 digits */
+	uint64_t unit;      /* of the last digit, in 10^-18 */
+} scales[] = {
+	{ UINT64_C(922337203686), UINT64_C(100000000000) },
+	{ UINT64_C(9223372036855), UINT64_C(1000000000000) },
+	{ UINT64_C(92233720368548), UINT64_C(10000000000000) },
+	{ UINT64_C(922337203685478), UINT64_C(100000000000000) },
+	{ UINT64_C(9223372036854776), UINT64_C(1000000000000000) },
+	{ UINT64_C(92233720368547759), UINT64_C(10000000000000000) },
+	{ UINT64_C(922337203685477581), UINT64_C(100000000000000000) },
+	{ UINT64_C(9223372036854775808), UINT64_C(1000000000000000000) },
+};
+
 /*
  * Unsigned texts of 1 to 8 bytes, of digits and at most one point, all bytes at
  * once: most fields are no longer, and a loop of unforeseeable length costs
@@ -232,7 +246,8 @@ static inline bool
 parse_word(const char *at, size_t len, uint64_t *whole, uint64_t *fraction)
 {
 	const uint64_t all = UINT64_C(0x0101010101010101);
-	uint64_t word = load_word(at, len) ^ (all * '0' << (64 - 8 * len));
+	size_t empty = 64 - 8 * len;
+	uint64_t word = load_word(at, len, empty) ^ (all * '0' << empty);
 	uint64_t others = ((word + all * (0x80 - 10)) | word) & all * 0x80;
 
 	if (others == 0) {
@@ -240,12 +255,16 @@ parse_word(const char *at, size_t len, uint64_t *whole, uint64_t *fraction)
 		*fraction = 0;
 		return true;
 	}
-	unsigned point = (unsigned)__builtin_ctzll(others) & ~7u; /* in bits */
-	if ((word >> point & 0xff) != ('.' ^ '0') || (others & (others - 1)) != 0 || len == 1)
+	unsigned place = (unsigned)__builtin_ctzll(others) - 7; /* of the first other byte, in bits */
+	if ((others & (others - 1)) != 0 || (unsigned char)(word >> place) != ('.' ^ '0') || len == 1)
 		return false;
-	*whole = digits_value(word << (56 - point) << 8);
-	*fraction =
-		digits_value(word >> point >> 8 << point << 8) * power_of_ten[WM_FRACTION_DIGITS_MAX - 7 + point / 8];
+	/* The digits before the point move up into its place and make one number with those behind. */
+	uint64_t before = (others >> 7) - 1;
+	uint64_t number = digits_value((word & before) << 8 | (word & (0 - (others << 1))));
+	const struct scale *scale = &scales[place / 8];
+	*whole = (uint64_t)((uint128)(2 * number) * scale->reciprocal >> 64);
+	/* Both products may leave 64 bits; their difference is below 10^18. */
+	*fraction = number * scale->unit - *whole * (uint64_t)WM_FRACTION_ONE;
 	return true;
 }
 
@@ -272,6 +291,31 @@ parse_loop(const char *at, size_t len, uint64_t *whole, uint64_t *fraction)
 	return true;
 }
 
+/* whole is below 10^18. */
+static inline void
+set_exact(struct wm_decimal *number, bool is_negative, uint64_t whole, uint64_t fraction)
+{
+	int64_t sign = -(int64_t)is_negative;
+
+	number->whole = ((int64_t)whole ^ sign) - sign;
+	number->fraction = ((int64_t)fraction ^ sign) - sign;
+	number->is_exact = true;
+}
+
+/* Longer ones than parse_word() takes, and the minus alone. */
+__attribute__((noinline)) static bool
+parse_long(struct wm_span text, struct wm_decimal *number)
+{
+	uint64_t whole, fraction;
+	bool is_negative = text.data[0] == '-';
+
+	if (text.len == 1 || !parse_loop(text.data + is_negative, text.len - is_negative, &whole, &fraction))
+		return parse_slow(text, number);
+	set_exact(number, is_negative, whole, fraction);
+	return true;
+}
+
+/* Without a call that it has to return from: then no register is to be saved. */
 bool
 wm_decimal_parse(struct wm_span text, struct wm_decimal *number)
 {
@@ -280,15 +324,12 @@ wm_decimal_parse(struct wm_span text, struct wm_decimal *number)
 	if (text.len == 0)
 		return false;
 	bool is_negative = text.data[0] == '-';
-	const char *at = text.data + is_negative;
 	size_t len = text.len - is_negative;
-	bool is_plain =
-		len > 8 ? parse_loop(at, len, &whole, &fraction) : len > 0 && parse_word(at, len, &whole, &fraction);
-	if (!is_plain)
+	if (len - 1 >= 8)
+		return parse_long(text, number);
+	if (!parse_word(text.data + is_negative, len, &whole, &fraction))
 		return parse_slow(text, number);
-	number->whole = is_negative ? -(wm_int128)whole : (wm_int128)whole;
-	number->fraction = is_negative ? -(int64_t)fraction : (int64_t)fraction;
-	number->is_exact = true;
+	set_exact(number, is_negative, whole, fraction);
 	return true;
 }
 
@@ -425,17 +466,10 @@ rest_decode(double *rest, double *error, struct wm_get *in)
 void
 wm_decimal_sum_add(struct wm_decimal_sum *sum, const struct wm_decimal *number)
 {
-	if (!number->is_exact) {
+	if (number->is_exact)
+		wm_decimal_sum_add_exact(sum, number);
+	else
 		rest_add(&sum->rest, &sum->rest_error, number->nearest);
-		return;
-	}
-	/* Without branches: whether the fraction carries cannot be foreseen. */
-	int64_t fraction = sum->fraction + number->fraction;
-	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
-	wm_int128 whole = number->whole + carried; /* fits: a number has at most 38 digits */
-	sum->fraction = fraction - carried * WM_FRACTION_ONE;
-	if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
-		sum->carry += whole < 0 ? -1 : 1;
 }
 
 void

@@ -48,6 +48,13 @@ wm_decimal_compare_exact(const struct wm_decimal *a, const struct wm_decimal *b)
 	return (a->fraction > b->fraction) - (a->fraction < b->fraction);
 }
 
+/* The same as "<", where it is foreseen that the wholes decide. */
+static inline bool
+wm_decimal_is_less_exact(const struct wm_decimal *a, const struct wm_decimal *b)
+{
+	return a->whole < b->whole || (a->whole == b->whole && a->fraction < b->fraction);
+}
+
 /* By value, exactly, also where one or both do not fit: then from their texts. <0, 0, >0. */
 int wm_decimal_compare(
 	const struct wm_decimal *a, struct wm_span a_text, const struct wm_decimal *b, struct wm_span b_text);
@@ -69,6 +76,20 @@ struct wm_decimal_sum {
 };
 
 void wm_decimal_sum_add(struct wm_decimal_sum *sum, const struct wm_decimal *number);
+
+/* The same for a number that is exact. Without branches: whether the fraction carries cannot be foreseen. */
+static inline void
+wm_decimal_sum_add_exact(struct wm_decimal_sum *sum, const struct wm_decimal *number)
+{
+	int64_t fraction = sum->fraction + number->fraction;
+	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
+	wm_int128 whole = number->whole + carried; /* fits: a number has at most 38 digits */
+
+	sum->fraction = fraction - carried * WM_FRACTION_ONE;
+	if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
+		sum->carry += whole < 0 ? -1 : 1;
+}
+
 void wm_decimal_sum_merge(struct wm_decimal_sum *into, const struct wm_decimal_sum *from);
 
 /*

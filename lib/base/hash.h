@@ -33,29 +33,15 @@ wm_hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Keyed hash of a text and a small tag (its kind). Up to 16 bytes: two loads and two multiplications. */
+/* Keyed hash of a text and a small tag (its kind). Of a short text: two loads and two multiplications. */
 static inline uint64_t
 wm_hash(struct wm_span text, uint64_t tag)
 {
-	uint64_t low = 0, high = 0;
-
-	if (text.len > 16)
+	if (text.len > WM_SPAN_SHORT_MAX)
 		return wm_hash_long(text, tag);
-	if (text.len >= 8) {
-		memcpy(&low, text.data, 8);
-		memcpy(&high, text.data + text.len - 8, 8);
-	} else if (text.len >= 4) {
-		uint32_t head, tail;
-
-		memcpy(&head, text.data, 4);
-		memcpy(&tail, text.data + text.len - 4, 4);
-		low = head;
-		high = tail;
-	} else if (text.len > 0) {
-		low = (unsigned char)text.data[0] | (uint64_t)(unsigned char)text.data[text.len / 2] << 8 |
-			(uint64_t)(unsigned char)text.data[text.len - 1] << 16;
-	}
-	return wm_hash_mix(wm_hash_mix(low ^ wm_hash_secret[0], high ^ wm_hash_secret[1]) ^ wm_hash_secret[2],
+	struct wm_span_words words = wm_span_words(text);
+	return wm_hash_mix(
+		wm_hash_mix(words.low ^ wm_hash_secret[0], words.high ^ wm_hash_secret[1]) ^ wm_hash_secret[2],
 		(text.len << 8 | tag) ^ wm_hash_secret[3]);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct wm_span {
@@ -29,22 +30,46 @@ wm_span_of(const char *text)
 	return (struct wm_span){ text, strlen(text) };
 }
 
-/* Short texts, which most keys and names are, are compared in place: two loads that may overlap. */
+/* Texts of up to so many bytes, which most keys and names are, are loaded in two words. */
+#define WM_SPAN_SHORT_MAX 16
+
+/* A short text in two words, which may overlap: texts of one length that have the same words are equal. */
+struct wm_span_words {
+	uint64_t low;
+	uint64_t high;
+};
+
+static inline struct wm_span_words
+wm_span_words(struct wm_span text)
+{
+	struct wm_span_words words = { 0, 0 };
+
+	if (text.len >= 8) {
+		memcpy(&words.low, text.data, 8);
+		memcpy(&words.high, text.data + text.len - 8, 8);
+	} else if (text.len >= 4) {
+		uint32_t head, tail;
+
+		memcpy(&head, text.data, 4);
+		memcpy(&tail, text.data + text.len - 4, 4);
+		words.low = head;
+		words.high = tail;
+	} else if (text.len > 0) {
+		words.low = (unsigned char)text.data[0] | (uint64_t)(unsigned char)text.data[text.len / 2] << 8 |
+			(uint64_t)(unsigned char)text.data[text.len - 1] << 16;
+	}
+	return words;
+}
+
 static inline bool
 wm_span_equal(struct wm_span a, struct wm_span b)
 {
 	if (a.len != b.len)
 		return false;
-	if (a.len > 16)
+	if (a.len > WM_SPAN_SHORT_MAX)
 		return memcmp(a.data, b.data, a.len) == 0;
-	if (a.len >= 8)
-		return memcmp(a.data, b.data, 8) == 0 && memcmp(a.data + a.len - 8, b.data + b.len - 8, 8) == 0;
-	if (a.len >= 4)
-		return memcmp(a.data, b.data, 4) == 0 && memcmp(a.data + a.len - 4, b.data + b.len - 4, 4) == 0;
-	for (size_t i = 0; i < a.len; i++)
-		if (a.data[i] != b.data[i])
-			return false;
-	return true;
+	struct wm_span_words words_a = wm_span_words(a), words_b = wm_span_words(b);
+	return ((words_a.low ^ words_b.low) | (words_a.high ^ words_b.high)) == 0;
 }
 
 static inline bool

@@ -8,12 +8,8 @@
 #define TAG_COMPOSITE 15
 
 struct wm_span
-wm_keys_pack(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag)
+wm_keys_pack_several(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag)
 {
-	if (count == 1) {
-		*tag = (uint8_t)values[0].kind;
-		return values[0].text;
-	}
 	*tag = TAG_COMPOSITE;
 	wm_buf_reset(text);
 	for (size_t i = 0; i < count; i++) {

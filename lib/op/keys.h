@@ -18,8 +18,18 @@
 #include "lib/base/value.h"
 #include "lib/state/table.h"
 
+/* wm_keys_pack() of another number of columns than one. */
+struct wm_span wm_keys_pack_several(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag);
+
 /* The key of count values and its tag. text (born WM_BUF_UNBOUNDED) holds it where it is of several columns. */
-struct wm_span wm_keys_pack(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag);
+static inline struct wm_span
+wm_keys_pack(const struct wm_value *values, size_t count, struct wm_buf *text, uint8_t *tag)
+{
+	if (count != 1)
+		return wm_keys_pack_several(values, count, text, tag);
+	*tag = (uint8_t)values[0].kind;
+	return values[0].text;
+}
 
 /* The values of an entry's key, borrowed from it. */
 void wm_keys_unpack(const struct wm_entry *entry, struct wm_value *values, size_t count);

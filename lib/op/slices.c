@@ -100,20 +100,14 @@ wm_slices_end(const struct wm_slices *slices, int64_t window_number)
 }
 
 /* Flat: it is called with every record. */
-__attribute__((flatten)) struct wm_entry *
-wm_slices_entry(const struct wm_slices *slices, struct wm_table *table, struct wm_span key, uint8_t tag)
+__attribute__((flatten)) void
+wm_slices_begin_cell(const struct wm_slices *slices, const struct wm_table *table, struct wm_entry *entry)
 {
-	bool is_new;
-	struct wm_entry *entry = wm_table_put(table, key, tag, &is_new);
+	char *cell = wm_entry_value(entry);
 
-	if (is_new) {
-		char *cell = wm_entry_value(entry);
-
-		wm_agg_cell_init(slices->agg, cell);
-		if (table->value_bytes != slices->cell_bytes)
-			memset(cell + slices->cell_bytes, 0, slices->own_bytes);
-	}
-	return entry;
+	wm_agg_cell_init(slices->agg, cell);
+	if (table->value_bytes != slices->cell_bytes)
+		memset(cell + slices->cell_bytes, 0, slices->own_bytes);
 }
 
 /* Runs: a run of a level is 2^level slices, from a multiple of that */

@@ -73,9 +73,20 @@ struct wm_cells *wm_slices_from(const struct wm_slices *slices, int64_t number);
 int64_t wm_slices_begin(const struct wm_slices *slices, int64_t window_number);
 int64_t wm_slices_end(const struct wm_slices *slices, int64_t window_number);
 
+/* Begins the cell of a new entry. */
+void wm_slices_begin_cell(const struct wm_slices *slices, const struct wm_table *table, struct wm_entry *entry);
+
 /* The entry of a key in a table of cells, its cell begun if it is new. */
-struct wm_entry *wm_slices_entry(
-	const struct wm_slices *slices, struct wm_table *table, struct wm_span key, uint8_t tag);
+static inline struct wm_entry *
+wm_slices_entry(const struct wm_slices *slices, struct wm_table *table, struct wm_span key, uint8_t tag)
+{
+	bool is_new;
+	struct wm_entry *entry = wm_table_put(table, key, tag, &is_new);
+
+	if (is_new)
+		wm_slices_begin_cell(slices, table, entry);
+	return entry;
+}
 
 /* A record was added to a slice: it counts in the runs that hold it too. */
 void wm_slices_add_to_runs(struct wm_slices *slices, int64_t number, struct wm_span key, uint8_t tag,

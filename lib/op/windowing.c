@@ -12,10 +12,13 @@
 #include "lib/op/slices.h"
 #include "lib/time/civil.h"
 
-/* Marks of an entry. */
+/* Records out of order go to many slices in turn, but those are close together. */
+#define NEAR_SLICES 64
+
 /* How many rows ahead the memory of a row is fetched while windows are written. */
 #define ROWS_AHEAD 8
 
+/* Marks of an entry. */
 #define MARK_UPDATED 1 /* in touched */
 #define MARK_CHANGED 2 /* in changed */
 #define MARK_DUE 4     /* in due */
@@ -70,7 +73,8 @@ struct wm_windowing {
 	int64_t window_kept;
 	int64_t due_us;
 	struct wm_slices slices;
-	struct wm_cells *recent[2]; /* where the last records went; records alternate between neighbours */
+	unsigned near_shift;
+	struct wm_cells *near[NEAR_SLICES]; /* by time >> near_shift: where records of it went; NULL: none yet */
 
 	/* update, and where updates are counted: what got a record since the last advance */
 	struct wm_member *touched;
@@ -150,6 +154,9 @@ wm_windowing_new(const struct wm_windows *windows, const struct wm_agg *agg, siz
 	w->window_next = w->window_kept = INT64_MIN;
 	settle(w);
 	w->due_us = WM_TIME_END;
+	/* A slice has one place or two, so that neighbours have places of their own. */
+	for (int64_t us = windows->calendar == WM_CALENDAR_NONE ? windows->slide_us : WM_US_PER_DAY; us > 1; us /= 2)
+		w->near_shift++;
 	w->multiple = INT64_MIN;
 	wm_slices_init(&w->slices, windows, agg, w->is_inline ? sizeof(struct pane) : 0, is_apart);
 	if (w->has_panes && w->panes.is_discarding) {
@@ -252,7 +259,14 @@ cells_at(struct wm_windowing *w, const struct wm_slice *at)
 	return cells;
 }
 
-static bool
+/* Where the slice that a time was last in is remembered; another part of the time line may be there: cells_hold() tells. */
+static inline struct wm_cells **
+near_cells(struct wm_windowing *w, int64_t event_time_us)
+{
+	return &w->near[(uint64_t)event_time_us >> w->near_shift & (NEAR_SLICES - 1)];
+}
+
+static inline bool
 cells_hold(const struct wm_cells *cells, int64_t event_time_us)
 {
 	return cells != NULL && event_time_us >= cells->at.start_us && event_time_us < cells->at.end_us;
@@ -458,9 +472,7 @@ cells_of(struct wm_windowing *w, int64_t event_time_us, int64_t *missed)
 	/* Of a start, the steps that are written have gone into the next one. */
 	if (w->is_carrying && at.number < w->window_next)
 		wm_slices_place(&w->slices, w->window_next, &at);
-	w->recent[1] = w->recent[0];
-	w->recent[0] = cells_at(w, &at);
-	return w->recent[0];
+	return *near_cells(w, event_time_us) = cells_at(w, &at);
 }
 
 static inline void
@@ -507,10 +519,8 @@ wm_windowing_add(struct wm_windowing *w, const struct wm_window_record *record, 
 	assert(!w->is_draining);
 	if (record->watermark_us > w->watermark_us)
 		w->watermark_us = record->watermark_us;
-	cells = cells_hold(w->recent[0], event_time_us)   ? w->recent[0]
-		: cells_hold(w->recent[1], event_time_us) ? w->recent[1]
-							  : NULL;
-	if (cells != NULL) {
+	cells = *near_cells(w, event_time_us);
+	if (cells_hold(cells, event_time_us)) {
 		*missed = windows_missed(w, &cells->at, cells->first_gone_us);
 	} else if (w->slices.is_apart) {
 		return add_apart(w, record, missed);
@@ -532,9 +542,9 @@ static void
 forget_before(struct wm_windowing *w, int64_t window_number)
 {
 	for (struct wm_cells *cells; (cells = wm_slices_take_before(&w->slices, window_number)) != NULL;) {
-		for (size_t i = 0; i < 2; i++)
-			if (w->recent[i] == cells)
-				w->recent[i] = NULL;
+		for (size_t i = 0; i < NEAR_SLICES; i++)
+			if (w->near[i] == cells)
+				w->near[i] = NULL;
 		drop_changed(w, cells);
 		w->counts.groups -= cells->table.count;
 		w->counts.removed += cells->table.count;
@@ -567,7 +577,7 @@ carry(struct wm_windowing *w)
 		return;
 	size_t in_both = wm_slices_carry(&w->slices, first, w->window_next);
 	first->first_gone_us = first_gone_us(w, &first->at);
-	w->recent[0] = w->recent[1] = NULL;
+	memset(w->near, 0, sizeof(w->near));
 	w->counts.groups -= in_both;
 	w->counts.removed += in_both;
 }

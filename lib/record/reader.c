@@ -971,6 +971,61 @@ unquote_fields(struct wm_reader *reader)
 	}
 }
 
+/* Whether a CSV line with so many fields is a record, as nearly all are, and not to be judged. */
+static inline bool
+is_ordinary(const struct wm_reader *reader, struct wm_span raw, size_t fields_count)
+{
+	return fields_count == reader->columns.count && raw.len > 2 && raw.len - reader->input_header_len - 1 > 1 &&
+		raw.len <= reader->options.record_bytes_max;
+}
+
+/* The CR before the line feed is no part of the last field. */
+static __attribute__((noinline)) void
+drop_cr(const struct wm_reader *reader)
+{
+	for (size_t i = 0; i < reader->wants_count; i++)
+		reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
+}
+
+/* A record of the batch whose fields begin at these offsets, as they stand there. */
+static inline void
+set_record(const struct wm_reader *reader, struct wm_span raw, const uint32_t *after, struct wm_record *rec)
+{
+	const char *batch = reader->batch;
+	const uint32_t *fields = reader->fields;
+	struct wm_value *value = reader->values, *end = value + reader->wants_count;
+
+	rec->raw = raw;
+	rec->fields = value;
+	for (; value < end; value++) {
+		const uint32_t *field = after + *fields++;
+
+		value->text = wm_span(batch + field[0], field[1] - 1 - field[0]);
+	}
+	if (reader->wants_last && rec->raw.len > 1 && rec->raw.data[rec->raw.len - 2] == '\r')
+		drop_cr(reader);
+}
+
+/* The next line of the batch, if it is an ordinary record without quotes; false leaves it to next_of_batch(). */
+static inline bool
+next_ordinary(struct wm_reader *reader, struct wm_record *rec)
+{
+	const struct wm_scan *scan = reader->scan;
+	size_t row = reader->row;
+
+	if (row >= scan->rows_count || scan->has_quotes)
+		return false;
+	size_t first = scan->rows[row], last = scan->rows[row + 1];
+	const uint32_t *after = &scan->after[first];
+	struct wm_span raw = { reader->batch + after[0], scan->after[last] - after[0] };
+	if (!is_ordinary(reader, raw, last - first))
+		return false;
+	reader->row = row + 1;
+	rec->line = reader->line++;
+	set_record(reader, raw, after, rec);
+	return true;
+}
+
 /* The next record of the batch; WM_READ_MORE at its end. */
 static enum wm_read_result
 next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
@@ -985,31 +1040,17 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 
 		reader->row++;
 		rec->line = reader->line;
-		/* Of an ordinary record none of this is true. */
-		if (last - first != reader->columns.count || raw.len <= 2 ||
-			raw.len - reader->input_header_len - 1 <= 1 || raw.len > reader->options.record_bytes_max) {
-			enum wm_read_result result = judge(reader, raw, last - first, rec, reject, err);
-
-			reader->line += lines;
-			if (result == WM_READ_MORE)
-				continue;
-			if (result != WM_READ_RECORD)
-				return result;
-		} else {
-			reader->line += lines;
-		}
-		for (size_t i = 0; i < reader->wants_count; i++) {
-			const uint32_t *field = after + reader->fields[i];
-
-			reader->values[i].text = wm_span(reader->batch + field[0], field[1] - 1 - field[0]);
-		}
-		if (reader->wants_last && raw.len > 1 && raw.data[raw.len - 2] == '\r')
-			for (size_t i = 0; i < reader->wants_count; i++)
-				reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
+		enum wm_read_result result = WM_READ_RECORD;
+		if (!is_ordinary(reader, raw, last - first))
+			result = judge(reader, raw, last - first, rec, reject, err);
+		reader->line += lines;
+		if (result == WM_READ_MORE)
+			continue;
+		if (result != WM_READ_RECORD)
+			return result;
+		set_record(reader, raw, after, rec);
 		if (scan->has_quotes)
 			unquote_fields(reader);
-		rec->raw = raw;
-		rec->fields = reader->values;
 		return WM_READ_RECORD;
 	}
 	return WM_READ_MORE;
@@ -1237,8 +1278,9 @@ next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 	}
 }
 
-enum wm_read_result
-wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+/* All but ordinary records of CSV. */
+static __attribute__((noinline)) enum wm_read_result
+next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
 	if (reader->stage < STAGE_CSV) {
 		enum wm_read_result result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
@@ -1251,6 +1293,14 @@ wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject
 	if (reader->stage == STAGE_LINES || reader->stage == STAGE_SKIP_LINES)
 		return next_line(reader, rec, reject);
 	return next_csv(reader, rec, reject, err);
+}
+
+enum wm_read_result
+wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	if (reader->stage == STAGE_CSV && next_ordinary(reader, rec))
+		return WM_READ_RECORD;
+	return next_other(reader, rec, reject, err);
 }
 
 /* ---- what is known ---- */

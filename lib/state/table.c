@@ -34,23 +34,25 @@ entry_of(uint64_t slot)
 	return (struct wm_entry *)(uintptr_t)(slot & ADDRESS_MASK);
 }
 
+/* Whether a slot holds a key of this hash. */
+static inline bool
+is_at(uint64_t slot, struct wm_span key, uint8_t tag, uint64_t hash)
+{
+	if (slot == 0 || (slot ^ hash) >> ADDRESS_BITS != 0)
+		return false;
+	const struct wm_entry *entry = entry_of(slot);
+	return entry->tag == tag && wm_span_equal(key, wm_entry_key(entry));
+}
+
 /* Slot of a key, or the free one where it would go. */
 static inline size_t
 slot_of(const struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
 {
 	size_t at = hash & table->mask;
 
-	for (;; at = (at + 1) & table->mask) {
-		uint64_t slot = table->slots[at];
-
-		if (slot == 0)
-			return at;
-		if (slot >> ADDRESS_BITS != hash >> ADDRESS_BITS)
-			continue;
-		const struct wm_entry *entry = entry_of(slot);
-		if (entry->tag == tag && wm_span_equal(wm_entry_key(entry), key))
-			return at;
-	}
+	while (table->slots[at] != 0 && !is_at(table->slots[at], key, tag, hash))
+		at = (at + 1) & table->mask;
+	return at;
 }
 
 static void
@@ -114,14 +116,33 @@ put_new(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash)
 	return entry;
 }
 
-struct wm_entry *
-wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+static __attribute__((noinline)) struct wm_entry *
+put(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash, bool *is_new)
 {
-	uint64_t hash = wm_hash(key, tag);
 	struct wm_entry *entry = table->slots == NULL ? NULL : entry_of(table->slots[slot_of(table, key, tag, hash)]);
 
 	*is_new = entry == NULL;
 	return entry != NULL ? entry : put_new(table, key, tag, hash);
+}
+
+static __attribute__((noinline)) struct wm_entry *
+put_long(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+{
+	return put(table, key, tag, wm_hash(key, tag), is_new);
+}
+
+/* A short key that is in its first slot, as most are, is found without a call to return from, and so without saving a register. */
+struct wm_entry *
+wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new)
+{
+	if (key.len > WM_SPAN_SHORT_MAX)
+		return put_long(table, key, tag, is_new);
+	uint64_t hash = wm_hash(key, tag);
+	uint64_t slot = table->slots == NULL ? 0 : table->slots[hash & table->mask];
+	if (!is_at(slot, key, tag, hash))
+		return put(table, key, tag, hash, is_new);
+	*is_new = false;
+	return entry_of(slot);
 }
 
 struct wm_entry *

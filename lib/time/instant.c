@@ -32,8 +32,8 @@
 #define CONVERSIONS                                                                                                    \
 	"%%Y %%m %%d %%e %%H %%I %%p %%M %%S %%y %%j %%b %%B %%h %%a %%A %%z %%Z %%s %%f %%T %%D %%F %%R %%n %%t %%%%"
 
-/* Rows that come a little out of order go back and forth between two minutes. */
-#define MINUTES 2
+/* A place for each last digit of a minute: rows that come out of order go back and forth between neighbours. */
+#define MINUTES 16
 
 /* An ISO text up to its minute, and the local time of it. */
 struct minute {
@@ -42,7 +42,7 @@ struct minute {
 };
 
 struct wm_instant_parser {
-	struct minute minutes[MINUTES]; /* that texts were last in, the latest first; at first that of 1970 */
+	struct minute minutes[MINUTES]; /* that texts were last in, by minute_of(); at first one of 1970 */
 	struct wm_zone_steady steady;
 	bool is_utc;
 	bool is_auto; /* the family is undecided, or was decided by a value */
@@ -411,23 +411,26 @@ load8(const char *at)
 	return bytes;
 }
 
+/* The one of the remembered minutes that a text may be in. */
+static inline struct minute *
+minute_of(struct wm_instant_parser *parser, const char *text)
+{
+	return &parser->minutes[text[PREFIX_BYTES - 1] & (MINUTES - 1)];
+}
+
 static void
 remember_minute(struct wm_instant_parser *parser, const char *text, int64_t local_us)
 {
-	parser->minutes[1] = parser->minutes[0];
-	parser->minutes[0] = (struct minute){ { load8(text), load8(text + 8) }, local_us };
+	*minute_of(parser, text) = (struct minute){ { load8(text), load8(text + 8) }, local_us };
 }
 
 static inline bool
 is_in_minute(const struct minute *minute, const char *text)
 {
-	return load8(text + 8) == minute->prefix[1] && load8(text) == minute->prefix[0];
+	return ((load8(text + 8) ^ minute->prefix[1]) | (load8(text) ^ minute->prefix[0])) == 0;
 }
 
-/*
- * ":SS.mmmZ" as one word, in microseconds; -1 if it is anything else. The
- * usual form of a time with milliseconds, so it is worth a way of its own.
- */
+/* ":SS.mmmZ" as one word, in microseconds; -1 if it is anything else. */
 static inline int64_t
 read_seconds_word(const char *at)
 {
@@ -435,14 +438,35 @@ read_seconds_word(const char *at)
 	uint64_t word = le64toh(load8(at) ^ frame);
 
 	/* What is left of each byte is a digit's value, and nothing of the ':', '.' and 'Z'. */
-	if ((word & UINT64_C(0xff000000ff0000ff)) != 0 || (((word + all * (0x80 - 10)) | word) & all * 0x80) != 0)
+	if (((word & UINT64_C(0xff808080ff8080ff)) | ((word + all * (0x80 - 10)) & all * 0x80)) != 0)
 		return -1;
-	int64_t second = (int64_t)((word >> 8 & 0xf) * 10 + (word >> 16 & 0xf));
-	int64_t millisecond = (int64_t)((word >> 32 & 0xf) * 100 + (word >> 40 & 0xf) * 10 + (word >> 48 & 0xf));
-	return second > 60 ? -1 : second * WM_US_PER_SECOND + millisecond * 1000;
+	/* Each byte becomes ten times itself and the one behind. */
+	word = word * 10 + (word >> 8);
+	int64_t second = (int64_t)(word >> 8 & 0xff);
+	return second > 60
+		? -1
+		: second * WM_US_PER_SECOND + (int64_t)(word >> 32 & 0xff) * 10000 + (int64_t)(word >> 48 & 0xff) * 100;
 }
 
-/* For a text in a minute that is remembered, with seconds. False says nothing but "the long way". */
+/*
+ * The usual form of a time with milliseconds, in a minute that is remembered:
+ * worth a way of its own. False says nothing but "the long way".
+ */
+static inline bool
+parse_usual(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us)
+{
+	if (text.len != PREFIX_BYTES + 8)
+		return false;
+	const struct minute *minute = minute_of(parser, text.data);
+	int64_t seconds_us = read_seconds_word(text.data + PREFIX_BYTES);
+	if (!is_in_minute(minute, text.data) || seconds_us < 0 || minute->local_us + seconds_us > TIME_US_MAX)
+		return false;
+	parser->local_kind = WM_LOCAL_ONCE;
+	*time_us = minute->local_us + seconds_us;
+	return true;
+}
+
+/* The same for any text with seconds. */
 static inline bool
 parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us)
 {
@@ -452,23 +476,9 @@ parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t
 
 	if (text.len < PREFIX_BYTES + 3)
 		return false;
-	if (!is_in_minute(&parser->minutes[0], at)) {
-		if (!is_in_minute(&parser->minutes[1], at))
-			return false;
-		struct minute other = parser->minutes[1];
-		parser->minutes[1] = parser->minutes[0];
-		parser->minutes[0] = other;
-	}
-	int64_t minute_us = parser->minutes[0].local_us;
-	if (text.len == PREFIX_BYTES + 8) {
-		int64_t seconds_us = read_seconds_word(at + PREFIX_BYTES);
-
-		if (seconds_us >= 0 && minute_us + seconds_us <= TIME_US_MAX) {
-			parser->local_kind = WM_LOCAL_ONCE;
-			*time_us = minute_us + seconds_us;
-			return true;
-		}
-	}
+	const struct minute *minute = minute_of(parser, at);
+	if (!is_in_minute(minute, at))
+		return false;
 	if (at[16] != ':' || !two_digits(at + 17, &second) || second > 60)
 		return false;
 	at += PREFIX_BYTES + 3;
@@ -477,7 +487,7 @@ parse_same_minute(struct wm_instant_parser *parser, struct wm_span text, int64_t
 		if (!take_fraction(&at, end, &nanoseconds))
 			return false;
 	}
-	int64_t local_us = minute_us + second * WM_US_PER_SECOND + (unsigned)nanoseconds / 1000;
+	int64_t local_us = minute->local_us + second * WM_US_PER_SECOND + (unsigned)nanoseconds / 1000;
 	if (end - at == 1 && *at == 'Z' && local_us <= TIME_US_MAX) {
 		parser->local_kind = WM_LOCAL_ONCE;
 		*time_us = local_us;
@@ -1213,8 +1223,8 @@ parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_u
 	return false;
 }
 
-bool
-wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+__attribute__((noinline)) static bool
+parse_other(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
 {
 	switch (parser->family) {
 	case WM_TIME_ISO:
@@ -1234,6 +1244,14 @@ wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t 
 	return parse_any(parser, text, time_us, why);
 }
 
+/* Without a call that it has to return from: then no register is to be saved. */
+bool
+wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+{
+	return (parser->family == WM_TIME_ISO && parse_usual(parser, text, time_us)) ||
+		parse_other(parser, text, time_us, why);
+}
+
 /* The parser itself -------------------------------------------------------------- */
 
 struct wm_instant_parser *
@@ -1251,8 +1269,8 @@ wm_instant_parser_new(struct wm_span format, const struct wm_zone *zone, enum wm
 		parser->reference_us = *reference_us < TIME_US_MIN ? TIME_US_MIN
 			: *reference_us > TIME_US_MAX              ? TIME_US_MAX
 								   : *reference_us;
-	remember_minute(parser, "1970-01-01T00:00", 0);
-	remember_minute(parser, "1970-01-01T00:00", 0);
+	for (size_t i = 0; i < MINUTES; i++)
+		memcpy(parser->minutes[i].prefix, "1970-01-01T00:00", PREFIX_BYTES);
 	for (enum wm_time_family family = WM_TIME_AUTO; family < WM_TIME_PATTERN; family++) {
 		if (!wm_span_is(format, family_names[family]))
 			continue;

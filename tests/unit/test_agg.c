@@ -112,6 +112,17 @@ test_merge_random(void)
 	wm_agg_free(agg);
 }
 
+/* Values that are no plain addition to a cell, between others that are. */
+static void
+test_mixed_values(void)
+{
+	CHECK("count:v,sum:v", "v_count=3 v_sum=1e+40", "2.5", "1e40", "3");
+	CHECK("count:v,sum:v,min:v,max:v", "v_count=3 v_sum=1e+40 v_min=2.5' v_max=1e40'", "2.5", "1e40", "3");
+	CHECK("sum:v,min:v,max:v", "v_sum=7 v_min=-1e40' v_max=1e40'", "-1e40", "1e40", "1e-30", "7");
+	CHECK("count:v,min:v,max:v", "v_count=5 v_min=3' v_max=x'", "9", "", "x", "3", "a", "4");
+	CHECK("count:v,min:v,max:v", "v_count=3 v_min=07' v_max=07'", "7.0", "07", "7");
+}
+
 /* Results against sums in long long hundredths and comparisons of plain doubles, which are exact for such numbers. */
 static void
 test_model_random(void)
@@ -353,6 +364,7 @@ int
 main(void)
 {
 	test_merge_random();
+	test_mixed_values();
 	test_model_random();
 	test_conditions_random();
 	test_damage();

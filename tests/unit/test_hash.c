@@ -56,6 +56,28 @@ test_distinct(void)
 		"where a text stands in memory has no part in it");
 }
 
+/* Texts of 0 to 40 bytes, with bytes that differ behind them. */
+static void
+test_equal(void)
+{
+	char a[42], b[42];
+	bool ok = true;
+
+	for (size_t len = 0; len <= 40; len++) {
+		memset(a, 'x', sizeof(a));
+		memset(b, 'x', sizeof(b));
+		b[len] = 'y';
+		ok = ok && wm_span_equal(wm_span(a, len), wm_span(b, len)) &&
+			!wm_span_equal(wm_span(a, len), wm_span(a, len + 1));
+		for (size_t at = 0; at < len; at++) {
+			b[at] = 'y';
+			ok = ok && !wm_span_equal(wm_span(a, len), wm_span(b, len));
+			b[at] = 'x';
+		}
+	}
+	tap_ok(ok, "texts are equal to their copies, and to none that differs in one byte");
+}
+
 /* Numbers in sequence, as keys often are, fill the buckets of a table evenly: by the low bits and by the high ones. */
 static void
 test_spread(void)
@@ -86,6 +108,7 @@ main(void)
 {
 	test_stable();
 	test_distinct();
+	test_equal();
 	test_spread();
 
 	uint64_t fixed = wm_hash(wm_span_of("key"), 0),

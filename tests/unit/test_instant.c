@@ -720,7 +720,7 @@ test_print(void)
 	wm_zone_close(berlin);
 }
 
-/* Texts close to each other in time, so that the minute is shared as often as not. */
+/* Texts close to each other in time, or ten minutes apart, so that the minute or its last digit is shared as often as not. */
 static void
 test_round_trips(void)
 {
@@ -747,8 +747,9 @@ test_round_trips(void)
 				if (i % 20 == 0)
 					near_us = (int64_t)(tap_random(&random) % UINT64_C(315000000000000000)) -
 						INT64_C(62130000000000000);
-				int64_t time_us = near_us + (int64_t)(tap_random(&random) % 90000000);
-				time_us -= i % 3 == 0 ? time_us % S : 0;
+				int64_t time_us = near_us + (int64_t)(tap_random(&random) % 90000000) +
+					(int64_t)(tap_random(&random) % 3) * 600 * S;
+				time_us -= i % 3 == 0 ? time_us % S : i % 3 == 1 ? time_us % 1000 : 0;
 				size_t len = wm_instant_print(time_us, forms[f].unit, zone, text);
 				if ((!wm_instant_parse(parser, wm_span(text, len), &back_us, &why) ||
 					    back_us != time_us) &&
