@@ -13,7 +13,9 @@ CC := gcc
 CXX := g++
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 CPPFLAGS += -I. -D_GNU_SOURCE
-OPT_release := -O2 -g -flto=auto
+# Order and choice of instructions, not which there are: 4 % of J1 on recent x86-64 processors.
+TUNE := $(if $(filter x86_64,$(shell uname -m)),-mtune=skylake)
+OPT_release := -O2 -g -flto=auto $(TUNE)
 OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 OPT := $(OPT_$(VARIANT))

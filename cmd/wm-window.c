@@ -255,6 +255,30 @@ add(struct engine *op, const struct wm_window_record *record, const struct wm_re
 	return wm_sessions_add(op->sessions, record, gap_us, missed);
 }
 
+/* Adds a record, or says that it is late. keys is room for its keys. */
+static inline void
+judge(struct engine *op, struct stream *s, const struct stream_row *row, size_t keys_count, struct wm_value *keys)
+{
+	struct wm_window_record record = {
+		.event_time_us = row->event_time_us,
+		.watermark_us = row->watermark_us,
+		.highest_time_us = row->highest_time_us,
+		.keys = keys,
+		.readings = row->readings + keys_count,
+	};
+	int64_t missed;
+
+	if (keys_count == 1)
+		record.keys = &row->readings[0].value; /* stands by itself where it is */
+	else
+		for (size_t i = 0; i < keys_count; i++)
+			keys[i] = row->readings[i].value;
+	if (add(op, &record, row->readings, &missed) == WM_WINDOW_LATE)
+		stream_late(s, missed);
+	else
+		stream_used(s, missed);
+}
+
 /* Writes what an advance to this watermark lets go. */
 static void
 advance(struct engine *op, struct stream *s, struct results *results, int64_t watermark_us)
@@ -362,28 +386,16 @@ main(int argc, char **argv)
 
 	struct wm_value keys[WM_KEYS_MAX];
 	struct stream_row row;
-	int64_t missed;
 	enum stream_item item;
 	while ((item = stream_next(s, due_us(&op), &row)) != STREAM_END) {
+		if (item == STREAM_RECORD) {
+			judge(&op, s, &row, results.keys_count, keys);
+			continue;
+		}
 		if (item == STREAM_WATERMARK)
 			advance(&op, s, &results, row.watermark_us);
-		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))
+		if (item == STREAM_TICK || stream_wants_state(s))
 			say_state(&op, s);
-		if (item != STREAM_RECORD)
-			continue;
-		for (size_t i = 0; i < results.keys_count; i++)
-			keys[i] = row.readings[i].value;
-		const struct wm_window_record record = {
-			.event_time_us = row.event_time_us,
-			.watermark_us = row.watermark_us,
-			.highest_time_us = row.highest_time_us,
-			.keys = keys,
-			.readings = row.readings + results.keys_count,
-		};
-		if (add(&op, &record, row.readings, &missed) == WM_WINDOW_LATE)
-			stream_late(s, missed);
-		else
-			stream_used(s, missed);
 	}
 	say_state(&op, s);
 	warn_unfilled(&op, &opt.common);
