@@ -3,14 +3,16 @@
 
     tests/bench/bench.py [--rows N] [--rounds N] [--no-peers]
 
-The data is generated once into build/bench/. All contenders run one after the other in every round, and the figures are
-medians over the rounds: CPU is user and system time of the process, wall and resident size are of the process too.
+The data is generated once into build/bench/. All contenders run one after the other in every round, each round in an
+order of its own, and the figures are medians over the rounds: CPU is user and system time of the process, wall and
+resident size are of the process too.
 DuckDB runs as a Python module in build/bench/venv, with its start; where it cannot be installed it is left out.
 """
 
 import argparse
 import os
 import pathlib
+import random
 import select
 import shutil
 import statistics
@@ -133,8 +135,11 @@ def main():
     rounds = {name: [] for name in contenders}
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
-        for name, contend in contenders.items():
-            rounds[name].append(contend())
+        # In another order each time: what ran before leaves its mark on caches and clock.
+        order = list(contenders)
+        random.Random(number).shuffle(order)
+        for name in order:
+            rounds[name].append(contenders[name]())
 
     def median(name, what):
         return statistics.median(getattr(usage, what) for usage in rounds[name])
