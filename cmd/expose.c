@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "lib/base/utf8.h"
+#include "cmd/metrics.h"
 #include "lib/time/instant.h"
 
 /* A key's name as a label: what may not stand in one is an underscore. */
@@ -20,25 +20,6 @@ add_label_name(struct wm_span name, struct wm_buf *out)
 	}
 }
 
-/* Escaped, and valid UTF-8. */
-static void
-add_label_value(struct wm_span text, struct wm_buf *out)
-{
-	for (size_t at = 0; at < text.len;) {
-		size_t len = wm_utf8_len(text.data + at, text.len - at);
-
-		if (len == 0)
-			wm_buf_add_text(out, "\xef\xbf\xbd");
-		else if (text.data[at] == '\n')
-			wm_buf_add_text(out, "\\n");
-		else if (text.data[at] == '"' || text.data[at] == '\\')
-			wm_buf_addf(out, "\\%c", text.data[at]);
-		else
-			wm_buf_add(out, text.data + at, len);
-		at += len == 0 ? 1 : len;
-	}
-}
-
 /* A sample as far as its value. */
 static void
 begin_sample(const struct expose_plan *plan, const struct wm_lag_group *group, const char *name, const char *label,
@@ -51,7 +32,7 @@ begin_sample(const struct expose_plan *plan, const struct wm_lag_group *group, c
 		wm_buf_add_byte(out, is_first ? '{' : ',');
 		add_label_name(plan->keys[i], out);
 		wm_buf_add_text(out, "=\"");
-		add_label_value(group->keys[i].text, out);
+		metrics_add_label_value(group->keys[i].text, out);
 		wm_buf_add_byte(out, '"');
 		is_first = false;
 	}

@@ -58,9 +58,8 @@ struct page {
 	struct wm_span name;
 };
 
-/* As the value of a label: escaped, and valid UTF-8. */
-static void
-add_escaped(struct wm_buf *out, struct wm_span text)
+void
+metrics_add_label_value(struct wm_span text, struct wm_buf *out)
 {
 	for (size_t at = 0; at < text.len;) {
 		size_t len = wm_utf8_len(text.data + at, text.len - at);
@@ -88,7 +87,7 @@ static void
 begin_sample(const struct page *page, const char *family, const char *label, const char *value)
 {
 	wm_buf_addf(page->out, "%s{tool=\"%s\",name=\"", family, page->tool);
-	add_escaped(page->out, page->name);
+	metrics_add_label_value(page->name, page->out);
 	if (label != NULL)
 		wm_buf_addf(page->out, "\",%s=\"%s", label, value);
 	wm_buf_add_text(page->out, "\"} ");

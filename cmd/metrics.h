@@ -47,4 +47,7 @@ WM_MUST_CHECK bool metrics_write(struct metrics *metrics, const struct report *r
 void metrics_print(const struct report *report, const struct report_state *state, struct wm_span name,
 	int64_t watermark_us, int64_t wall_us, struct wm_buf *out);
 
+/* Appends the value of a label as the text format has it: escaped, and valid UTF-8. */
+void metrics_add_label_value(struct wm_span text, struct wm_buf *out);
+
 #endif

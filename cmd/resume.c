@@ -189,10 +189,7 @@ add_entry(struct resume *r)
 	wm_buf_init(&entry->tail, WM_BUF_UNBOUNDED);
 	wm_buf_init(&entry->position, WM_BUF_UNBOUNDED);
 	wm_buf_init(&entry->layout, WM_BUF_UNBOUNDED);
-	if (r->entries_count == r->entries_capacity) {
-		r->entries_capacity = r->entries_capacity * 2 + 16;
-		r->entries = wm_reallocarray(r->entries, r->entries_capacity, sizeof(r->entries[0]));
-	}
+	r->entries = wm_grown(r->entries, r->entries_count, &r->entries_capacity, sizeof(r->entries[0]));
 	r->entries[r->entries_count++] = entry;
 	return entry;
 }

@@ -17,6 +17,16 @@ void *wm_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnul
 /* Room for count members of size bytes; the product is checked. */
 void *wm_reallocarray(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
 
+/* Room for one more member of an array that doubles when it is full: the array, moved perhaps, and *capacity with it. */
+static inline void *
+wm_grown(void *array, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return array;
+	*capacity = *capacity == 0 ? 16 : *capacity * 2;
+	return wm_reallocarray(array, *capacity, size);
+}
+
 /* A copy with a NUL behind it. */
 char *wm_memdup(const void *data, size_t len) __attribute__((malloc, returns_nonnull));
 

@@ -63,10 +63,7 @@ wm_fill_free(struct wm_fill *fill)
 static void
 push(struct gap **gaps, size_t *count, size_t *capacity, const struct gap *gap)
 {
-	if (*count == *capacity) {
-		*capacity = *capacity == 0 ? 16 : *capacity * 2;
-		*gaps = wm_reallocarray(*gaps, *capacity, sizeof(struct gap));
-	}
+	*gaps = wm_grown(*gaps, *count, capacity, sizeof(struct gap));
 	(*gaps)[(*count)++] = *gap;
 }
 
@@ -194,14 +191,6 @@ wm_fill_bytes(const struct wm_fill *fill)
 	return wm_table_bytes(&fill->table) + (fill->gaps_capacity + fill->active_capacity) * sizeof(struct gap);
 }
 
-static int
-compare_entries(const void *a, const void *b)
-{
-	const struct wm_entry *const *entry_a = a, *const *entry_b = b;
-
-	return wm_keys_compare(*entry_a, *entry_b);
-}
-
 /* varint gaps skipped · varint keys, in order, each: u8 tag · key · i64 last window number · with has_cells its cell. */
 void
 wm_fill_encode(const struct wm_fill *fill, struct wm_buf *out)
@@ -212,7 +201,7 @@ wm_fill_encode(const struct wm_fill *fill, struct wm_buf *out)
 	assert(fill->gaps_count == 0 && fill->active_count == 0);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = wm_table_next(&fill->table, &at);
-	qsort(sorted, count, sizeof(sorted[0]), compare_entries);
+	qsort(sorted, count, sizeof(sorted[0]), wm_keys_compare_pointers);
 	wm_put_varint(out, fill->skipped);
 	wm_put_varint(out, count);
 	for (size_t i = 0; i < count; i++) {

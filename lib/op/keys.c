@@ -75,6 +75,12 @@ wm_keys_compare(const struct wm_entry *a, const struct wm_entry *b)
 	return order;
 }
 
+int
+wm_keys_compare_pointers(const void *a, const void *b)
+{
+	return wm_keys_compare(*(struct wm_entry *const *)a, *(struct wm_entry *const *)b);
+}
+
 uint64_t
 wm_keys_prefix(const struct wm_entry *entry)
 {

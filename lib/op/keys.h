@@ -37,6 +37,9 @@ void wm_keys_unpack(const struct wm_entry *entry, struct wm_value *values, size_
 /* The order of two entries with keys of equally many columns. */
 int wm_keys_compare(const struct wm_entry *a, const struct wm_entry *b);
 
+/* The same for qsort() of an array of pointers to entries. */
+int wm_keys_compare_pointers(const void *a, const void *b);
+
 /* A number that orders like the first bytes of the key: decides most comparisons. Equal ones say nothing. */
 uint64_t wm_keys_prefix(const struct wm_entry *entry);
 

@@ -311,12 +311,6 @@ sort_values(int64_t *values, size_t count)
 	free(spare);
 }
 
-static int
-compare_entries(const void *a, const void *b)
-{
-	return wm_keys_compare(*(const struct wm_entry *const *)a, *(const struct wm_entry *const *)b);
-}
-
 static void
 sort_groups(struct wm_lag *lag)
 {
@@ -325,7 +319,7 @@ sort_groups(struct wm_lag *lag)
 	lag->order = wm_reallocarray(NULL, lag->table.count + 1, sizeof(lag->order[0]));
 	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
 		lag->order[count++] = entry;
-	qsort(lag->order, count, sizeof(lag->order[0]), compare_entries);
+	qsort(lag->order, count, sizeof(lag->order[0]), wm_keys_compare_pointers);
 	lag->order_at = 0;
 }
 

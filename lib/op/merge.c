@@ -613,10 +613,7 @@ hold_of_range(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_
 	}
 	if (merge->options.looks_at_all)
 		wm_fields_split(&merge->into, row->line);
-	if (merge->lines_count == merge->lines_capacity) {
-		merge->lines_capacity = merge->lines_capacity == 0 ? 64 : merge->lines_capacity * 2;
-		merge->lines = wm_reallocarray(merge->lines, merge->lines_capacity, sizeof(merge->lines[0]));
-	}
+	merge->lines = wm_grown(merge->lines, merge->lines_count, &merge->lines_capacity, sizeof(merge->lines[0]));
 	char *line = wm_arena_alloc(&merge->range_arena, row->line.len);
 	memcpy(line, row->line.data, row->line.len);
 	merge->lines[merge->lines_count++] = wm_span(line, row->line.len);
@@ -722,10 +719,7 @@ wm_merge_check(struct wm_merge *merge, const struct wm_merge_row *row, struct wm
 			row->input, (unsigned long long)row->number, (unsigned long long)held->main_number, held->input,
 			(unsigned long long)held->number);
 	held->main_number = row->number;
-	if (merge->met_count == merge->met_capacity) {
-		merge->met_capacity = merge->met_capacity == 0 ? 64 : merge->met_capacity * 2;
-		merge->met = wm_reallocarray(merge->met, merge->met_capacity, sizeof(merge->met[0]));
-	}
+	merge->met = wm_grown(merge->met, merge->met_count, &merge->met_capacity, sizeof(merge->met[0]));
 	merge->met[merge->met_count++] = (struct met){ merge->rows_count - 1, held };
 	struct wm_merge_row late = row_of(held);
 	return combine(merge, row, &late, err);

@@ -223,16 +223,6 @@ wm_sessions_free(struct wm_sessions *w)
 	free(w);
 }
 
-/* Makes room for one more member of an array that doubles. */
-static void *
-grown(void *array, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return array;
-	*capacity = *capacity == 0 ? 16 : *capacity * 2;
-	return wm_reallocarray(array, *capacity, size);
-}
-
 static void *
 cell_of(const struct wm_sessions *w, struct session *session)
 {
@@ -294,7 +284,7 @@ newest_home(struct wm_sessions *w)
 		w->home = w->home_free;
 		w->home_free = home_at(w, w->home)->next_free;
 	} else {
-		w->homes = grown(w->homes, w->homes_count, &w->homes_capacity, sizeof(w->homes[0]));
+		w->homes = wm_grown(w->homes, w->homes_count, &w->homes_capacity, sizeof(w->homes[0]));
 		w->homes[w->homes_count++] = (struct home){ 0 };
 		w->home = (uint32_t)w->homes_count;
 	}
@@ -509,12 +499,12 @@ list_rows(struct wm_sessions *w, struct session *session)
 	bool has_early = w->panes.early_rows > 0 && progress->rows >= w->panes.early_rows;
 
 	if (!progress->is_due && (has_early || is_complete(w, session))) {
-		w->due = grown(w->due, w->due_count, &w->due_capacity, sizeof(w->due[0]));
+		w->due = wm_grown(w->due, w->due_count, &w->due_capacity, sizeof(w->due[0]));
 		w->due[w->due_count++] = session;
 		progress->is_due = true;
 	}
 	if (w->panes.early_period_us > 0 && progress->changed == 0) {
-		w->changed = grown(w->changed, w->changed_count, &w->changed_capacity, sizeof(w->changed[0]));
+		w->changed = wm_grown(w->changed, w->changed_count, &w->changed_capacity, sizeof(w->changed[0]));
 		w->changed[w->changed_count++] = session;
 		progress->changed = w->changed_count;
 	}
@@ -830,7 +820,7 @@ wm_sessions_due_us(const struct wm_sessions *w)
 static void
 make_ready(struct wm_sessions *w, struct session *session, enum wm_pane_timing pane)
 {
-	w->ready = grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
+	w->ready = wm_grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
 	struct ready *ready = &w->ready[w->ready_count++];
 
 	*ready = (struct ready){ session->end_us, session->start_us, wm_keys_prefix(session->entry), session, 0, pane,
@@ -847,7 +837,7 @@ make_ready(struct wm_sessions *w, struct session *session, enum wm_pane_timing p
 static void
 lose(struct wm_sessions *w, struct session *session)
 {
-	w->gone = grown(w->gone, w->gone_count, &w->gone_capacity, sizeof(w->gone[0]));
+	w->gone = wm_grown(w->gone, w->gone_count, &w->gone_capacity, sizeof(w->gone[0]));
 	w->gone[w->gone_count++] = session;
 	__builtin_prefetch(((const struct group *)wm_entry_value(session->entry))->older);
 }
@@ -1073,12 +1063,6 @@ wm_sessions_counts(struct wm_sessions *w)
 
 /* Checkpoints */
 
-static int
-compare_entries(const void *a, const void *b)
-{
-	return wm_keys_compare(*(struct wm_entry *const *)a, *(struct wm_entry *const *)b);
-}
-
 /* All keys in order. */
 static struct wm_entry **
 sorted_entries(const struct wm_sessions *w)
@@ -1088,7 +1072,7 @@ sorted_entries(const struct wm_sessions *w)
 
 	for (size_t i = 0; i < w->groups.count; i++)
 		entries[i] = wm_keyed_next(&w->groups, &at);
-	qsort(entries, w->groups.count, sizeof(struct wm_entry *), compare_entries);
+	qsort(entries, w->groups.count, sizeof(struct wm_entry *), wm_keys_compare_pointers);
 	return entries;
 }
 

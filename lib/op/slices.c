@@ -276,10 +276,7 @@ wm_slices_key_windows(struct wm_slices *slices, struct wm_span key, uint8_t tag,
 
 		if (entry == NULL)
 			continue;
-		if (count == capacity) {
-			capacity = capacity == 0 ? 16 : capacity * 2;
-			parts = wm_reallocarray(parts, capacity, sizeof(parts[0]));
-		}
+		parts = wm_grown(parts, count, &capacity, sizeof(parts[0]));
 		parts[count++] = (struct part){ number, wm_entry_value(entry) };
 	}
 	if (count == 1)

@@ -244,10 +244,7 @@ begin_run(struct wm_sort *s, struct wm_shelf *shelf)
 		}
 	run.items = sorted(run.items, run.count);
 	s->items_bytes += run.count * sizeof(run.items[0]);
-	if (s->runs_count == s->runs_capacity) {
-		s->runs_capacity = s->runs_capacity == 0 ? 8 : s->runs_capacity * 2;
-		s->runs = wm_reallocarray(s->runs, s->runs_capacity, sizeof(s->runs[0]));
-	}
+	s->runs = wm_grown(s->runs, s->runs_count, &s->runs_capacity, sizeof(s->runs[0]));
 	s->runs[s->runs_count++] = run;
 }
 

@@ -204,16 +204,6 @@ wm_windowing_free(struct wm_windowing *w)
 	free(w);
 }
 
-/* Makes room for one more member of an array that doubles. */
-static void *
-grown(void *array, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return array;
-	*capacity = *capacity == 0 ? 16 : *capacity * 2;
-	return wm_reallocarray(array, *capacity, size);
-}
-
 /* Adding */
 
 /* The watermark at which the first window of a slice takes no more records. */
@@ -275,7 +265,7 @@ cells_hold(const struct wm_cells *cells, int64_t event_time_us)
 static void
 add_member(struct wm_member **members, size_t *count, size_t *capacity, struct wm_cells *cells, struct wm_entry *entry)
 {
-	*members = grown(*members, *count, capacity, sizeof(struct wm_member));
+	*members = wm_grown(*members, *count, capacity, sizeof(struct wm_member));
 	(*members)[(*count)++] = (struct wm_member){ cells, entry };
 }
 
@@ -314,7 +304,7 @@ add_due(struct wm_windowing *w, int64_t window_number, struct wm_entry *entry)
 	if ((entry->mark & MARK_DUE) != 0)
 		return;
 	entry->mark |= MARK_DUE;
-	w->due = grown(w->due, w->due_count, &w->due_capacity, sizeof(w->due[0]));
+	w->due = wm_grown(w->due, w->due_count, &w->due_capacity, sizeof(w->due[0]));
 	w->due[w->due_count++] = (struct due){ .window_number = window_number, .entry = entry };
 	w->due_us = WM_TIME_NONE;
 }
@@ -615,7 +605,7 @@ set_due(struct wm_windowing *w)
 static struct ready *
 add_ready(struct wm_windowing *w)
 {
-	w->ready = grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
+	w->ready = wm_grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
 	return &w->ready[w->ready_count++];
 }
 

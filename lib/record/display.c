@@ -111,10 +111,8 @@ add_cell(struct wm_display *display, struct wm_span text)
 static void
 hold(struct wm_display *display, struct cell cell)
 {
-	if (display->cells_count == display->cells_capacity) {
-		display->cells_capacity = display->cells_capacity == 0 ? 64 : display->cells_capacity * 2;
-		display->cells = wm_reallocarray(display->cells, display->cells_capacity, sizeof(*display->cells));
-	}
+	display->cells =
+		wm_grown(display->cells, display->cells_count, &display->cells_capacity, sizeof(*display->cells));
 	display->cells[display->cells_count++] = cell;
 }
 

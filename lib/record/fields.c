@@ -28,10 +28,7 @@ wm_columns_release(struct wm_columns *columns)
 void
 wm_columns_append(struct wm_columns *columns, struct wm_span name)
 {
-	if (columns->count == columns->capacity) {
-		columns->capacity = columns->capacity == 0 ? 16 : columns->capacity * 2;
-		columns->names = wm_reallocarray(columns->names, columns->capacity, sizeof(columns->names[0]));
-	}
+	columns->names = wm_grown(columns->names, columns->count, &columns->capacity, sizeof(columns->names[0]));
 	columns->names[columns->count++] = wm_span(wm_memdup(name.data, name.len), name.len);
 }
 
@@ -312,17 +309,6 @@ wm_fields_set(struct wm_fields *fields, size_t column, const struct wm_value *va
 }
 
 static void
-put_json_value(struct wm_buf *out, const struct wm_value *value)
-{
-	if (value->kind == WM_KIND_NULL)
-		wm_buf_add_text(out, "null");
-	else if (value->kind == WM_KIND_TEXT)
-		wm_json_put_string(out, value->text);
-	else
-		wm_buf_add(out, value->text.data, value->text.len);
-}
-
-static void
 render_csv(const struct wm_fields *fields, struct wm_buf *out)
 {
 	const struct wm_row_format *format = &fields->columns->format;
@@ -371,7 +357,7 @@ render_json(const struct wm_fields *fields, struct wm_buf *out)
 	qsort(changed, changed_count, sizeof(*changed), compare_places);
 	for (size_t i = 0; i < changed_count; i++) {
 		wm_buf_add(out, at, (size_t)(changed[i]->raw.data - at));
-		put_json_value(out, &changed[i]->value);
+		wm_json_put_value(out, &changed[i]->value);
 		at = changed[i]->raw.data + changed[i]->raw.len;
 	}
 	free(changed);
@@ -392,7 +378,7 @@ render_json(const struct wm_fields *fields, struct wm_buf *out)
 			is_empty = false;
 			wm_json_put_string(out, fields->columns->names[i]);
 			wm_buf_add_byte(out, ':');
-			put_json_value(out, &field->value);
+			wm_json_put_value(out, &field->value);
 		}
 	}
 	wm_buf_add(out, at, (size_t)(end - at));

@@ -177,12 +177,7 @@ wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index,
 	wm_buf_add_byte(out, index == 0 ? '{' : ',');
 	wm_json_put_string(out, name);
 	wm_buf_add_byte(out, ':');
-	if (value->kind == WM_KIND_NULL)
-		wm_buf_add_text(out, "null");
-	else if (value->kind == WM_KIND_TEXT)
-		wm_json_put_string(out, value->text);
-	else
-		wm_buf_add(out, value->text.data, value->text.len);
+	wm_json_put_value(out, value);
 }
 
 void
@@ -193,6 +188,17 @@ wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields
 	else if (fields_count == 1 && (out->len == 0 || out->data[out->len - 1] == '\n'))
 		wm_buf_add_text(out, "\"\""); /* else the row would be an empty line */
 	wm_buf_add_text(out, format->line_end);
+}
+
+void
+wm_json_put_value(struct wm_buf *out, const struct wm_value *value)
+{
+	if (value->kind == WM_KIND_NULL)
+		wm_buf_add_text(out, "null");
+	else if (value->kind == WM_KIND_TEXT)
+		wm_json_put_string(out, value->text);
+	else
+		wm_buf_add(out, value->text.data, value->text.len);
 }
 
 void

@@ -56,6 +56,9 @@ void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t f
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);
 
+/* The same for a text; numbers, words and nested values as they are, null as null. */
+void wm_json_put_value(struct wm_buf *out, const struct wm_value *value);
+
 /* Whether a text is wholly a JSON number. */
 bool wm_json_is_number(struct wm_span text);
 

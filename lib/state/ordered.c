@@ -100,10 +100,8 @@ wm_ordered_find(const struct wm_ordered *map, int64_t key)
 static void
 insert_block(struct wm_ordered *map, size_t at, struct wm_ordered_block *block)
 {
-	if (map->blocks_count == map->blocks_capacity) {
-		map->blocks_capacity = map->blocks_capacity == 0 ? 4 : map->blocks_capacity * 2;
-		map->blocks = wm_reallocarray(map->blocks, map->blocks_capacity, sizeof(struct wm_ordered_block *));
-	}
+	map->blocks =
+		wm_grown(map->blocks, map->blocks_count, &map->blocks_capacity, sizeof(struct wm_ordered_block *));
 	memmove(map->blocks + at + 1, map->blocks + at, (map->blocks_count - at) * sizeof(struct wm_ordered_block *));
 	map->blocks[at] = block;
 	map->blocks_count++;
