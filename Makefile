@@ -25,14 +25,14 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-window wm-lag wm-merge
+TOOLS := wm-stamp wm-window wm-lag wm-merge
 
-CMD := advice cli explain expose inputs metrics outputs plot progress report results resume sources stream terminal windows
+CMD := advice band cli explain expose inputs metrics outputs passing plot progress report results resume sources stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/zone \
-	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/writer \
+	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/stamps record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/checkpoint state/expiry state/keyed state/ordered state/pool state/shelves state/table \

@@ -74,6 +74,8 @@ static const struct cli_option time_options[] = {
 		CLI_CHOICE, AT(repeated_hour), CLI_ALL },
 	{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d)", CLI_DELAY, AT(delay),
 		CLI_SCREEN },
+	{ 0, "watermark-column", "COLUMN|none", "the watermark comes in band (default _watermark if present and no -w)",
+		CLI_COLUMN, AT(watermark_column), CLI_ALL },
 	{ 0, "source", "COLUMN", "a watermark for each value of this column; delays of their own: -w D,web2=E",
 		CLI_COLUMN, AT(source_column), CLI_ALL },
 	{ 0, "sources", "NAMES", "sources known beforehand: each holds the watermark until it has spoken", CLI_TEXT,
@@ -1125,6 +1127,15 @@ check_source_names(const char *text)
 }
 
 static void
+check_band(const struct cli_common *common)
+{
+	if (common->watermark_column != NULL && common->delay.text != NULL &&
+		strcmp(common->watermark_column, "none") != 0)
+		cli_misuse("-w and --watermark-column: the watermark is reckoned here, or comes in band: give one of "
+			   "them");
+}
+
+static void
 check_sources(struct cli_common *common)
 {
 	bool has_sources = common->source_column != NULL || common->merge;
@@ -1218,6 +1229,7 @@ check_common(const struct cli_tool *tool, struct cli_common *common)
 	check_delimiter(common);
 	check_trigger(common);
 	check_guards(tool, common);
+	check_band(common);
 	check_sources(common);
 	check_zone_and_reference(common);
 	check_reports(common);

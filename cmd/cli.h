@@ -146,6 +146,7 @@ struct cli_common {
 	const char *time_reference; /* as typed */
 	int repeated_hour;          /* enum wm_repeated_hour */
 	struct cli_delay delay;
+	const char *watermark_column; /* "none": what is in band is ignored */
 	const char *source_column;
 	const char *sources; /* a comma list of names, none empty and none twice */
 	int policy;          /* enum wm_policy */

@@ -1,5 +1,7 @@
 #include "cmd/explain.h"
 
+#include "cmd/band.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -284,7 +286,7 @@ static void
 explain_time(struct explanation *e)
 {
 	const struct cli_common *common = e->common;
-	struct wm_span rest = wm_span_of(common->time_column), part;
+	struct wm_span rest = wm_span_of(common->time_column == NULL ? BAND_TIME : common->time_column), part;
 	bool is_first = true;
 
 	wm_buf_add_text(&e->text, "Column ");
@@ -299,7 +301,7 @@ explain_time(struct explanation *e)
 		wm_buf_release(&name);
 		is_first = false;
 	}
-	wm_buf_add_text(&e->text, ".");
+	wm_buf_add_text(&e->text, common->time_column == NULL ? ", which wm-stamp writes." : ".");
 	wm_buf_add_text(&e->text, " Times that carry no zone, and the times below, are those of ");
 	add_shown(e, common->tz == NULL ? "UTC" : common->tz);
 	wm_buf_add_text(&e->text, e->is_dated ? "." : ", on one day.");
@@ -459,7 +461,9 @@ explain_watermark(struct explanation *e)
 
 	if (!e->has_watermark) {
 		say(e,
-			"None, as there is no -w: no row is late. For input in order, or to see results before the "
+			"As it comes with the rows, in a column " BAND_WATERMARK
+			"; where there is none, none, as there is no -w: no row is late. For input in order, or to see "
+			"results before the "
 			"input ends, give a delay (-w 0s).");
 		end_paragraph(e, "Watermark");
 		return;

@@ -30,8 +30,15 @@ struct inputs {
 	struct source *sources;
 	size_t sources_count;
 	struct wm_column *columns; /* that were asked for */
+	bool *is_optional;
 	size_t columns_count;
 };
+
+static size_t
+want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
+{
+	return is_optional ? wm_reader_want_optional(reader, column) : wm_reader_want(reader, column);
+}
 
 static struct wm_reader *
 new_reader(const struct inputs *inputs)
@@ -53,7 +60,7 @@ new_reader(const struct inputs *inputs)
 	if (reader == NULL)
 		cli_die(&err);
 	for (size_t i = 0; i < inputs->columns_count; i++)
-		wm_reader_want(reader, &inputs->columns[i]);
+		want(reader, &inputs->columns[i], inputs->is_optional[i]);
 	return reader;
 }
 
@@ -83,13 +90,14 @@ inputs_close(struct inputs *inputs)
 	for (size_t i = 0; i < inputs->columns_count; i++)
 		wm_column_release(&inputs->columns[i]);
 	free(inputs->columns);
+	free(inputs->is_optional);
 	free(inputs->sources);
 	free(inputs->files);
 	free(inputs);
 }
 
-size_t
-inputs_want(struct inputs *inputs, struct wm_span name)
+static size_t
+want_everywhere(struct inputs *inputs, struct wm_span name, bool is_optional)
 {
 	struct wm_column column;
 	struct wm_err err;
@@ -98,10 +106,31 @@ inputs_want(struct inputs *inputs, struct wm_span name)
 	if (!wm_column_parse(name, &column, &err))
 		cli_misuse("%s", err.message);
 	inputs->columns = wm_reallocarray(inputs->columns, inputs->columns_count + 1, sizeof(inputs->columns[0]));
+	inputs->is_optional =
+		wm_reallocarray(inputs->is_optional, inputs->columns_count + 1, sizeof(inputs->is_optional[0]));
+	inputs->is_optional[inputs->columns_count] = is_optional;
 	inputs->columns[inputs->columns_count++] = column;
 	for (size_t i = 0; i < inputs->sources_count; i++)
-		field = wm_reader_want(inputs->sources[i].reader, &column);
+		field = want(inputs->sources[i].reader, &column, is_optional);
 	return field;
+}
+
+size_t
+inputs_want(struct inputs *inputs, struct wm_span name)
+{
+	return want_everywhere(inputs, name, false);
+}
+
+size_t
+inputs_want_optional(struct inputs *inputs, struct wm_span name)
+{
+	return want_everywhere(inputs, name, true);
+}
+
+bool
+inputs_lack(const struct inputs *inputs, size_t field)
+{
+	return wm_reader_checked_lacks(inputs->sources[0].reader, field);
 }
 
 static bool

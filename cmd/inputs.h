@@ -27,6 +27,12 @@ void inputs_close(struct inputs *inputs);
 /* Asks for a column; returns its index in rec.fields. A name that is no column exits 2. */
 size_t inputs_want(struct inputs *inputs, struct wm_span name);
 
+/* The same for a column that may be missing; best behind all others. */
+size_t inputs_want_optional(struct inputs *inputs, struct wm_span name);
+
+/* Whether it is known already, from a header that inputs_begin() has looked at, that such a column is missing. */
+bool inputs_lack(const struct inputs *inputs, size_t field);
+
 /* All columns were asked for: checks the FILEs that can be checked before anything is read, so that one that would be refused later
    is refused now. */
 void inputs_begin(struct inputs *inputs);

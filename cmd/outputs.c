@@ -10,6 +10,7 @@
 #include "cmd/terminal.h"
 #include "lib/base/mem.h"
 #include "lib/record/display.h"
+#include "lib/record/stamps.h"
 #include "lib/time/civil.h"
 #include "lib/time/instant.h"
 
@@ -271,14 +272,20 @@ open_display(struct outputs *outputs)
 	outputs->display = wm_display_new(outputs->names, outputs->names_count, &options);
 }
 
+void
+outputs_put_header(struct outputs *outputs, struct wm_span line)
+{
+	if (!outputs->common->no_output_header && outputs->out.was_empty)
+		put(outputs, outputs->out.writer, line);
+}
+
 static void
 put_header(struct outputs *outputs)
 {
 	const struct wm_row_format *format = &outputs->row_format;
 	struct wm_buf *line = &outputs->line;
 
-	if (format->format == WM_FORMAT_NDJSON || outputs->common->no_output_header || !outputs->out.was_empty ||
-		outputs->names_count == 0)
+	if (format->format == WM_FORMAT_NDJSON || outputs->names_count == 0)
 		return;
 	wm_buf_reset(line);
 	for (size_t i = 0; i < outputs->names_count; i++) {
@@ -287,7 +294,22 @@ put_header(struct outputs *outputs)
 		wm_row_put(line, format, i, name.text, &name);
 	}
 	wm_row_end(line, format, outputs->names_count);
-	put(outputs, outputs->out.writer, wm_buf_span(line));
+	outputs_put_header(outputs, wm_buf_span(line));
+}
+
+enum wm_format
+outputs_format(const struct outputs *outputs)
+{
+	return outputs->row_format.format;
+}
+
+static void
+begin_rows(struct outputs *outputs)
+{
+	if (outputs->common->output_format == CLI_OUTPUT_TABLE)
+		open_display(outputs);
+	else if (outputs->row_format.format != WM_FORMAT_AUTO) /* an input without a byte told nothing */
+		put_header(outputs);
 }
 
 void
@@ -303,11 +325,16 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 		delimiter = wm_reader_delimiter(reader);
 	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
-	if (outputs->common->output_format == CLI_OUTPUT_TABLE)
-		open_display(outputs);
-	else if (format != WM_FORMAT_AUTO) /* an input without a byte told nothing */
-		put_header(outputs);
+	if (outputs->names != NULL)
+		begin_rows(outputs);
 	put_late_header(outputs, reader);
+}
+
+void
+outputs_begin_rows(struct outputs *outputs, const struct wm_span *names, size_t count)
+{
+	outputs_set_columns(outputs, names, count);
+	begin_rows(outputs);
 }
 
 /* A value of results as its format wants it: from CSV it is a text, and a number where types count is told from that. */
@@ -344,6 +371,16 @@ outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 		wm_row_end(line, format, outputs->names_count);
 	}
 	put(outputs, outputs->out.writer, wm_buf_span(line));
+}
+
+void
+outputs_put_lone(struct outputs *outputs, size_t column, const struct wm_value *value)
+{
+	if (outputs->display != NULL || outputs->row_format.format == WM_FORMAT_AUTO)
+		return;
+	wm_buf_reset(&outputs->line);
+	wm_lone_put(&outputs->line, &outputs->row_format, outputs->names_count, column, outputs->names[column], value);
+	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
 }
 
 /* What a table holds back to learn how wide its columns are. */
@@ -410,13 +447,13 @@ outputs_put_text(struct outputs *outputs, struct wm_span text)
 }
 
 void
-outputs_put_late(struct outputs *outputs, struct wm_reader *reader, const struct wm_record *rec, int64_t late_by_us,
+outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
 	int64_t watermark_us)
 {
 	if (outputs->late.writer == NULL)
 		return;
 	wm_buf_reset(&outputs->line);
-	wm_reader_render(reader, rec, &outputs->line);
+	wm_buf_add(&outputs->line, row.data, row.len);
 	if (outputs->common->late_info)
 		add_late_info(&outputs->line, reader, late_by_us, watermark_us);
 	put(outputs, outputs->late.writer, wm_buf_span(&outputs->line));

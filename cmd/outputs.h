@@ -33,8 +33,17 @@ void outputs_start(struct outputs *outputs);
    the end. After outputs_start(). */
 void outputs_settle(struct outputs *outputs, const struct wm_reader *reader);
 
-/* Names of the columns of results, borrowed; before outputs_start(). */
+/* Names of the columns of results, borrowed; before outputs_start(). Without it outputs_begin_rows() names them later. */
 void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t count);
+
+/* The format of results, after outputs_settle(); WM_FORMAT_AUTO: nothing told it. A table counts as CSV. */
+enum wm_format outputs_format(const struct outputs *outputs);
+
+/* Names the columns of results, borrowed, and begins them; once, after outputs_settle(). */
+void outputs_begin_rows(struct outputs *outputs, const struct wm_span *names, size_t count);
+
+/* A header line as it is, where one is due. */
+void outputs_put_header(struct outputs *outputs, struct wm_span line);
 
 /*
  * Writes one row of results: a value for each column. The header goes before the first, and alone where there is none (but not where
@@ -42,12 +51,15 @@ void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, s
  */
 void outputs_put_row(struct outputs *outputs, const struct wm_value *values);
 
+/* A row with a value in one column alone; of NDJSON it has no other member. There is none in a table, which is for eyes. */
+void outputs_put_lone(struct outputs *outputs, size_t column, const struct wm_value *value);
+
 /* Results that are no rows, as they are; without columns there is no header. */
 void outputs_put_text(struct outputs *outputs, struct wm_span text);
 
-/* A late row as it came; late_by_us and watermark_us for --late-info. Does nothing without --late. */
-void outputs_put_late(struct outputs *outputs, struct wm_reader *reader, const struct wm_record *rec,
-	int64_t late_by_us, int64_t watermark_us);
+/* A late row, in the layout of the stream; late_by_us and watermark_us for --late-info. Does nothing without --late. */
+void outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
+	int64_t watermark_us);
 bool outputs_has_late(const struct outputs *outputs);
 
 /* A rejected record. time_us is NULL if it has none. Does nothing without --rejects. */

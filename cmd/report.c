@@ -481,7 +481,9 @@ add_meaning(struct wm_buf *out, const struct report *report, const struct report
 	}
 	late_halves(report, &first, &second);
 	begin_line(out);
-	if (late * 2 > report->rows_in)
+	if (late * 2 > report->rows_in && context->is_in_band)
+		wm_buf_addf(out, "most rows were late: are they still in the order in which they were stamped? ");
+	else if (late * 2 > report->rows_in)
 		wm_buf_addf(out, "most rows were late: the delay%s%s is far too short, or the input is not in order; ",
 			of, delay);
 	else if (second > 2 * first + 10)
@@ -526,10 +528,12 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 		return;
 	}
 	add_rows_were(out, report->rows_late, report->rows_in);
-	wm_buf_add_text(out, " late and dropped (");
+	wm_buf_add_text(out, context->passes_late ? " behind the watermark, and passed on (" : " late and dropped (");
 	add_share(out, report->rows_late, report->rows_in);
 	add_fail_late(out, context);
-	if (context->late_path != NULL)
+	if (context->passes_late)
+		wm_buf_add_byte(out, ')');
+	else if (context->late_path != NULL)
 		wm_buf_addf(out, "): in %s", context->late_path);
 	else
 		wm_buf_add_text(out, "): --late FILE keeps such rows");

@@ -174,8 +174,10 @@ bool report_late_share_exceeds(const struct report *report, uint64_t part, uint6
 
 /* What the summary needs to know of the options. */
 struct report_context {
-	const char *delay_text; /* as given; NULL: no watermark */
+	const char *delay_text; /* as given; NULL: no watermark, or one in band */
 	int64_t delay_us;
+	bool is_in_band;                /* the watermark came with the rows */
+	bool passes_late;               /* late rows were not dropped */
 	const char *late_path;          /* NULL: late rows are only counted */
 	const char *rejects_path;       /* NULL: rejected rows are only counted */
 	const char *max_jump_text;      /* as given; NULL: no guard */

@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/band.h"
 #include "cmd/inputs.h"
 #include "cmd/metrics.h"
 #include "cmd/outputs.h"
+#include "cmd/passing.h"
 #include "cmd/progress.h"
 #include "cmd/sources.h"
 #include "cmd/terminal.h"
@@ -39,10 +41,11 @@ struct wanted {
 };
 
 enum phase {
-	PHASE_READ,    /* the next record is to be read */
-	PHASE_TAKE_IN, /* one was read and waits for the batch before it to end */
-	PHASE_DELIVER, /* one was taken in and waits for what is due before it */
-	PHASE_FLUSH,   /* all inputs have ended: everything is to be written */
+	PHASE_READ,        /* the next record is to be read */
+	PHASE_TAKE_IN,     /* one was read and waits for the batch before it to end */
+	PHASE_DELIVER,     /* one was taken in and waits for what is due before it */
+	PHASE_PUNCTUATION, /* the same of punctuation */
+	PHASE_FLUSH,       /* all inputs have ended: everything is to be written */
 	PHASE_END,
 };
 
@@ -51,9 +54,12 @@ enum phase {
 
 struct stream {
 	const struct cli_common *common;
+	struct stream_facts facts;
 	struct inputs *inputs;
-	size_t input;  /* that is read: the one furthest behind */
-	size_t source; /* whose watermark the current record moves */
+	struct band band;
+	bool is_decided; /* whether the watermark comes in band */
+	size_t input;    /* that is read: the one furthest behind */
+	size_t source;   /* whose watermark the current record moves */
 	size_t source_field;
 	struct wm_instant_parser *time_parser;
 	const char *time_name; /* of the event time's column, as typed */
@@ -75,11 +81,13 @@ struct stream {
 	int64_t disorder_us; /* how far the record is behind it; 0 before any time is confirmed */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
-	bool is_notice_due;   /* it was not said yet that nothing is written without a watermark */
-	int64_t started_us;   /* monotonic clock */
-	int64_t waited_us;    /* for input, so far */
-	int64_t spoke_at_us;  /* when the last record came; only where sources can be idle */
-	int64_t due_us;       /* the operator's */
+	int64_t watermark_before_us;
+	bool is_punctuated;
+	bool is_notice_due;  /* it was not said yet that nothing is written without a watermark */
+	int64_t started_us;  /* monotonic clock */
+	int64_t waited_us;   /* for input, so far */
+	int64_t spoke_at_us; /* when the last record came; only where sources can be idle */
+	int64_t due_us;      /* the operator's */
 	struct wm_trigger trigger;
 	bool is_each;
 	bool is_batch_full; /* the record that was delivered is its batch's last */
@@ -100,6 +108,9 @@ struct stream {
 	int64_t tick_next_us; /* monotonic clock */
 
 	struct outputs *outputs;
+	struct passing *passing; /* NULL: no record passes */
+	struct passing_stamps stamps;
+	struct wm_span line; /* of the current record, where records pass */
 	struct report report;
 	struct report_state state;
 	struct metrics metrics;
@@ -187,20 +198,34 @@ open_times(struct stream *s)
 	const char *column = common->time_column;
 	if (column == NULL && common->input_format == WM_FORMAT_CLF)
 		column = "time";
-	s->time_name = column;
-	if (column == NULL) {
-		inputs_suggest_times(s->inputs, &s->text);
-		cli_misuse("no time column: name the column that holds the event time with -t%s%.*s",
-			s->text.len == 0 ? "" : "; these hold times: ", (int)s->text.len, s->text.data);
-	}
-	rest = wm_span_of(column);
-	while (wm_list_next(&rest, '+', &part))
-		s->time_fields[s->time_fields_count++] = inputs_want(s->inputs, part);
+	s->time_name = column == NULL ? BAND_TIME : column;
+	rest = wm_span_of(s->time_name);
+	if (column == NULL)
+		s->time_fields[s->time_fields_count++] = inputs_want_optional(s->inputs, rest);
+	else
+		while (wm_list_next(&rest, '+', &part))
+			s->time_fields[s->time_fields_count++] = inputs_want(s->inputs, part);
 	s->time_parser = new_time_parser(common, time_format(common));
 	if (common->ingest != NULL && !common->is_ingest_now) {
 		s->ingest_parser = new_time_parser(common, "auto");
 		s->ingest_field = inputs_want(s->inputs, wm_span_of(common->ingest));
 	}
+}
+
+/* Without -t the event time is that of a stamped input. */
+static bool
+is_time_assumed(const struct stream *s)
+{
+	return s->common->time_column == NULL && s->common->input_format != WM_FORMAT_CLF;
+}
+
+static _Noreturn void
+die_without_time(struct stream *s)
+{
+	wm_buf_reset(&s->text);
+	inputs_suggest_times(s->inputs, &s->text);
+	cli_misuse("no time column: name the column that holds the event time with -t%s%.*s",
+		s->text.len == 0 ? "" : "; these hold times: ", (int)s->text.len, s->text.data);
 }
 
 static enum wm_trigger_kind
@@ -234,6 +259,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	wm_hash_init();
 	outputs_guard_descriptors();
 	s->common = common;
+	s->facts = *facts;
 	s->inputs = inputs_open(common);
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
@@ -366,13 +392,83 @@ open_progress(struct stream *s)
 	progress_init(&s->progress, &facts, s->started_us);
 }
 
+/* The watermark comes with the rows. */
+static void
+follow_band(struct stream *s)
+{
+	const struct cli_common *common = s->common;
+
+	if (common->watermark_column == NULL && common->time_column != NULL &&
+		strcmp(common->time_column, BAND_TIME) != 0)
+		cli_misuse("-t %s: the watermark in this input (%s) speaks of %s alone: leave out -t; or give -w to "
+			   "reckon "
+			   "one here, or --watermark-column",
+			common->time_column, BAND_WATERMARK, BAND_TIME);
+	if (s->facts.in_band != NULL)
+		cli_misuse("%s", s->facts.in_band);
+	s->has_watermark = true;
+	s->is_notice_due = false;
+}
+
+/* There is none in band either. */
+static void
+check_no_watermark(const struct stream *s)
+{
+	if (!s->has_watermark && s->facts.no_watermark != NULL)
+		cli_misuse("%s", s->facts.no_watermark);
+}
+
+/* The first record has come, and with it what of a stamp the input has. */
+static __attribute__((noinline)) void
+decide(struct stream *s)
+{
+	bool was_followed = s->band.is_followed;
+
+	s->is_decided = true;
+	band_decide(&s->band, s->inputs, s->common);
+	if (is_time_assumed(s) && !inputs_column_seen(s->inputs, s->time_fields[0]) &&
+		(!s->band.is_there || wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_NDJSON))
+		die_without_time(s);
+	if (s->band.is_followed && !was_followed)
+		follow_band(s);
+	if (!s->band.is_followed)
+		check_no_watermark(s);
+}
+
+void
+stream_stamp(struct stream *s, const struct wm_span *names, size_t count)
+{
+	s->stamps = (struct passing_stamps){ .names = names, .count = count };
+}
+
+static void
+open_passing(struct stream *s)
+{
+	struct passing_stamps *stamps = &s->stamps;
+
+	if (!s->facts.is_passing)
+		return;
+	stamps->fields = wm_calloc(stamps->count, sizeof(stamps->fields[0]));
+	for (size_t i = 0; i < stamps->count; i++)
+		stamps->fields[i] = inputs_want_optional(s->inputs, stamps->names[i]);
+	s->passing = passing_open(s->common, s->outputs, stamps);
+}
+
 void
 stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 {
 	size_t files_count = inputs_files_count(s->inputs);
 
 	outputs_set_columns(s->outputs, names, names_count);
+	band_open(&s->band, s->inputs, s->common);
+	open_passing(s);
 	inputs_begin(s->inputs);
+	if (is_time_assumed(s) && inputs_lack(s->inputs, s->time_fields[0]))
+		die_without_time(s);
+	if (s->band.is_followed)
+		follow_band(s);
+	else if (inputs_lack(s->inputs, s->band.field))
+		check_no_watermark(s);
 	open_progress(s);
 	if (s->common->order != CLI_ORDER_TIME)
 		return;
@@ -454,8 +550,10 @@ silence_due_us(const struct stream *s)
 
 	if (s->common->idle_wall.text != NULL)
 		until_us = wm_combine_idle_wall_due_us(&s->sources.combine, s->common->idle_wall.us);
-	if (s->common->idle_close.text != NULL && s->watermark_us != WM_TIME_NONE && s->due_us != WM_TIME_END) {
-		int64_t needed_us = wm_time_sub(s->due_us, s->watermark_us);
+	if (s->common->idle_close.text != NULL && s->watermark_us != WM_TIME_NONE &&
+		(s->due_us != WM_TIME_END || s->facts.tells_moves)) {
+		int64_t due_us = s->facts.tells_moves ? wm_time_add(s->watermark_us, TICK_US) : s->due_us;
+		int64_t needed_us = wm_time_sub(due_us, s->watermark_us);
 		int64_t silent_us = needed_us > s->common->idle_close.us ? needed_us : s->common->idle_close.us;
 		int64_t close_us = wm_time_add(s->spoke_at_us, silent_us);
 
@@ -463,6 +561,24 @@ silence_due_us(const struct stream *s)
 			until_us = close_us;
 	}
 	return until_us;
+}
+
+/* With the trigger "each" the watermark in force is the combined one, as soon as that moves; true if it is so. */
+static inline bool
+raise_each(struct stream *s)
+{
+	if (!s->is_each || !s->has_watermark)
+		return false;
+	s->watermark_before_us = s->watermark_us;
+	s->watermark_us = s->sources.combine.watermark_us;
+	return true;
+}
+
+/* The watermark has moved without a record; true if the operator is to know of it. */
+static bool
+is_move_due(const struct stream *s, int64_t due_us)
+{
+	return due_us <= s->watermark_us || (s->facts.tells_moves && s->watermark_us != s->watermark_before_us);
 }
 
 /* It has been silent for long enough; true if the operator is due by that. */
@@ -479,10 +595,7 @@ pass_silence(struct stream *s)
 		wm_combine_raise(combine, wm_time_add(s->watermark_us, silent_us));
 		s->spoke_at_us = now_us - s->common->idle_close.us;
 	}
-	if (!s->is_each)
-		return false;
-	s->watermark_us = combine->watermark_us;
-	return s->due_us <= s->watermark_us;
+	return raise_each(s) && is_move_due(s, s->due_us);
 }
 
 /* How long to wait at most; -1: for ever. */
@@ -603,6 +716,8 @@ start_outputs(struct stream *s, bool is_last)
 	if (s->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
 		return;
 	outputs_settle(s->outputs, layout);
+	if (s->passing != NULL)
+		passing_settle(s->passing, layout);
 	s->is_settled = true;
 }
 
@@ -714,6 +829,7 @@ join_batch(struct stream *s, const struct wm_value *value)
 static bool
 end_batch(struct stream *s)
 {
+	s->watermark_before_us = s->watermark_us;
 	if (s->has_watermark)
 		s->watermark_us = s->sources.combine.watermark_us;
 	wm_trigger_end(&s->trigger);
@@ -785,6 +901,20 @@ read_length(struct wm_reading *reading, int64_t unit_us)
 	return length_us > 0;
 }
 
+/* Whether the record can be written as those before it; it is rejected if not. */
+static bool
+admit_line(struct stream *s)
+{
+	struct wm_reject reject;
+
+	if (passing_admit(s->passing, inputs_reader(s->inputs, s->input), &s->rec, &s->line, &reject))
+		return true;
+	reject.line = s->rec.line;
+	reject.raw = s->rec.raw;
+	count_rejected(s, &reject, &s->event_time_us);
+	return false;
+}
+
 /* Reads the record's event time and numbers; false if it was rejected. */
 static inline bool
 admit(struct stream *s)
@@ -796,6 +926,12 @@ admit(struct stream *s)
 		return reject_field(s, "no-time", s->time_name, NULL, "no event time", time->text, NULL);
 	if (!read_time(s->time_parser, time, &s->event_time_us, &why))
 		return reject_field(s, "bad-time", s->time_name, NULL, "no time", time->text, why);
+	if (s->facts.is_bounded &&
+		(s->event_time_us < s->facts.not_before_us || s->event_time_us > s->facts.not_after_us))
+		return reject_field(s, "implausible-time", s->time_name, &s->event_time_us,
+			s->event_time_us < s->facts.not_before_us ? "event time before --not-before"
+								  : "event time after --not-after",
+			time->text, NULL);
 	const struct wm_value *fields = s->rec.fields;
 	const struct wanted *wanted = s->wanted, *end = wanted + s->wanted_count;
 	for (struct wm_reading *reading = s->readings; wanted < end; wanted++, reading++) {
@@ -819,7 +955,7 @@ admit(struct stream *s)
 			return reject_field(
 				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
-	return !s->reads_arrival || admit_arrival(s);
+	return (!s->reads_arrival || admit_arrival(s)) && (s->passing == NULL || admit_line(s));
 }
 
 static void
@@ -918,19 +1054,73 @@ find_source(struct stream *s)
 	return s->sources.can_be_idle && wm_combine_speak(&s->sources.combine, s->source, s->event_time_us, now_us);
 }
 
+/* A source's watermark has come to watermark_us in band; true if the combined one moved by it. */
+static bool
+raise_source(struct stream *s, int64_t watermark_us)
+{
+	struct wm_watermark *own = &s->sources.combine.sources[s->source].own;
+
+	if (watermark_us <= own->watermark_us)
+		return false;
+	own->watermark_us = watermark_us;
+	return wm_combine_moved(&s->sources.combine, s->source);
+}
+
+/* Follows the watermark in a record, which counts even where the record is rejected: it is a fact about the stream. */
+static __attribute__((noinline)) bool
+follow_record(struct stream *s, bool *has_moved)
+{
+	const struct wm_value *value = &s->rec.fields[s->band.field];
+	int64_t watermark_us;
+	const char *why;
+
+	s->source = s->input;
+	if (!band_read(&s->band, &s->rec, &watermark_us, &why))
+		return reject_field(s, "bad-watermark", s->band.column, NULL, "no watermark", value->text, why);
+	*has_moved = raise_source(s, watermark_us);
+	return true;
+}
+
+/* The record that was read is punctuation: no data, and of no batch. */
+static __attribute__((noinline)) bool
+take_punctuation(struct stream *s, int64_t due_us)
+{
+	int64_t watermark_us = WM_TIME_NONE;
+	const char *why;
+
+	s->report.rows_in++;
+	s->report.rows_punctuation++;
+	s->phase = PHASE_PUNCTUATION;
+	if (!s->band.is_followed)
+		return false;
+	s->source = s->input;
+	s->is_punctuated = s->facts.is_restating;
+	/* It was read before, to see what it is. */
+	if (!band_read(&s->band, &s->rec, &watermark_us, &why) || !raise_source(s, watermark_us)) {
+		s->watermark_before_us = s->watermark_us;
+		return s->is_each && s->is_punctuated;
+	}
+	return raise_each(s) && (s->is_punctuated || due_us <= s->watermark_us);
+}
+
 /* The record joins its batch, is checked and observed; true if the operator has something to do before it is judged. */
 static inline bool
 take_in(struct stream *s, int64_t due_us)
 {
+	bool has_moved = false, is_followed = s->band.is_followed;
+
 	s->phase = PHASE_READ;
 	s->report.rows_in++;
 	if (!s->is_each)
 		join_batch(s, batch_value(s));
-	if (!admit(s))
+	if ((is_followed && !follow_record(s, &has_moved)) || !admit(s)) {
+		if (has_moved && raise_each(s))
+			return due_us <= s->watermark_us;
 		return wm_trigger_is_full(&s->trigger) && end_batch(s);
-	bool has_moved = s->has_sources && find_source(s);
+	}
+	has_moved |= s->has_sources && find_source(s);
 	s->phase = PHASE_DELIVER;
-	if (observe(s))
+	if (observe(s) && !is_followed)
 		has_moved |= wm_combine_advance(&s->sources.combine, s->source);
 	if (!s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
@@ -938,10 +1128,7 @@ take_in(struct stream *s, int64_t due_us)
 			s->is_batch_full = wm_trigger_enters(&s->trigger, s->highest_us);
 		return false;
 	}
-	if (!has_moved || !s->has_watermark)
-		return false;
-	s->watermark_us = s->sources.combine.watermark_us;
-	return due_us <= s->watermark_us;
+	return has_moved && raise_each(s) && due_us <= s->watermark_us;
 }
 
 static bool
@@ -979,10 +1166,8 @@ end_file(struct stream *s, int64_t due_us)
 	if (s->common->merge && !is_kept) {
 		bool has_moved = wm_combine_end(&s->sources.combine, s->input);
 
-		if (has_moved && s->is_each && s->has_watermark) {
-			s->watermark_us = s->sources.combine.watermark_us;
-			return due_us <= s->watermark_us;
-		}
+		if (has_moved && raise_each(s))
+			return is_move_due(s, due_us);
 	}
 	return ends_batch(s, false) && end_batch(s);
 }
@@ -1070,8 +1255,15 @@ read_record(struct stream *s, int64_t due_us, bool *is_due)
 		*is_due = read_other(s, item, due_us, &reject, &err);
 		return false;
 	}
+	if (!s->is_decided)
+		decide(s);
 	if (!s->is_settled)
 		start_outputs(s, false);
+	if (s->band.is_there && wm_value_is_empty(time_value(s, &s->rec)) &&
+		band_is_punctuation(&s->band, inputs_reader(s->inputs, s->input), &s->rec)) {
+		*is_due = take_punctuation(s, due_us);
+		return false;
+	}
 	if (!begins_batch(s))
 		return true;
 	s->phase = PHASE_TAKE_IN;
@@ -1089,6 +1281,8 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		finish_tick(s);
 	/* What the record before left due: a window that it changed; or it was the last of its batch. */
 	bool is_due = s->is_each ? due_us <= s->watermark_us : s->is_batch_full && end_batch(s);
+	if (is_due && s->is_each)
+		s->watermark_before_us = s->watermark_us;
 
 	while (!is_due) {
 		bool is_read = s->phase == PHASE_TAKE_IN;
@@ -1097,6 +1291,11 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			is_read = read_record(s, due_us, &is_due);
 		if (is_read)
 			is_due = take_in(s, due_us);
+		if (s->phase == PHASE_PUNCTUATION && !is_due) {
+			s->phase = PHASE_READ;
+			if (s->facts.is_passing)
+				return STREAM_PUNCTUATION;
+		}
 		if (is_due || s->phase == PHASE_READ)
 			continue;
 		if (s->phase == PHASE_DELIVER) {
@@ -1112,10 +1311,17 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			return STREAM_END;
 		s->phase = PHASE_END;
 		row->watermark_us = WM_TIME_END;
+		row->watermark_before_us = s->watermark_us;
+		row->is_punctuated = false;
 		return STREAM_WATERMARK;
 	}
 	row->watermark_us = s->watermark_us;
-	return s->is_ticking ? STREAM_TICK : STREAM_WATERMARK;
+	if (s->is_ticking)
+		return STREAM_TICK;
+	row->watermark_before_us = s->watermark_before_us;
+	row->is_punctuated = s->is_punctuated;
+	s->is_punctuated = false;
+	return STREAM_WATERMARK;
 }
 
 void
@@ -1131,13 +1337,69 @@ stream_used(struct stream *s, int64_t windows_missed)
 	}
 }
 
+/* A late row as it came; but what of it was the watermark in band would hold for the file as a whole. */
+static __attribute__((noinline)) void
+put_late(struct stream *s)
+{
+	struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	struct wm_span line;
+
+	wm_buf_reset(&s->text);
+	line = s->band.is_there ? band_without(&s->band, reader, &s->rec) : wm_reader_line(reader, &s->rec, &s->text);
+	outputs_put_late(s->outputs, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+}
+
 void
 stream_late(struct stream *s, int64_t windows_missed)
 {
 	report_late(&s->report);
 	s->report.windows_missed += (uint64_t)windows_missed;
-	outputs_put_late(s->outputs, inputs_reader(s->inputs, s->input), &s->rec, s->watermark_us - s->event_time_us,
-		s->watermark_us);
+	if (outputs_has_late(s->outputs))
+		put_late(s);
+}
+
+void
+stream_pass(struct stream *s, const struct wm_value *values)
+{
+	s->report.rows_out++;
+	passing_put(s->passing, s->line, &s->rec, values);
+}
+
+struct wm_span
+stream_line(const struct stream *s)
+{
+	return s->line;
+}
+
+void
+stream_put_line(struct stream *s, struct wm_span line)
+{
+	s->report.rows_out++;
+	passing_put(s->passing, line, NULL, NULL);
+}
+
+void
+stream_pass_punctuation(struct stream *s)
+{
+	passing_put_lone(s->passing, s->band.columns.names[s->band.own], &s->rec.fields[s->band.field]);
+}
+
+void
+stream_put_lone(struct stream *s, struct wm_span name, const struct wm_value *value)
+{
+	passing_put_lone(s->passing, name, value);
+}
+
+bool
+stream_is_in_band(const struct stream *s)
+{
+	return s->band.is_followed;
+}
+
+void
+stream_put_punctuation(struct stream *s, size_t column, const struct wm_value *value)
+{
+	outputs_put_lone(s->outputs, column, value);
 }
 
 void
@@ -1220,6 +1482,8 @@ warn_summary(struct stream *s, bool is_too_late)
 	struct report_context context = {
 		.delay_text = s->common->delay.text,
 		.delay_us = s->common->delay.us,
+		.is_in_band = s->band.is_followed,
+		.passes_late = s->facts.passes_late,
 		.late_path = s->common->late_path,
 		.rejects_path = s->common->rejects_path,
 		.max_jump_text = s->common->max_jump.text,
@@ -1244,7 +1508,10 @@ free_stream(struct stream *s)
 		free(s->wanted[i].name);
 	free(s->wanted);
 	free(s->readings);
+	passing_close(s->passing);
+	free(s->stamps.fields);
 	inputs_close(s->inputs);
+	band_release(&s->band);
 	sources_release(&s->sources);
 	wm_instant_parser_free(s->time_parser);
 	wm_instant_parser_free(s->ingest_parser);

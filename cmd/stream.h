@@ -39,6 +39,16 @@ struct stream_facts {
 	const char *operator_name; /* in progress objects */
 	bool wants_arrival;        /* rows come with their arrival times, if --ingest tells them */
 	bool needs_watermark; /* without one nothing is written before the end: said on an input that does not end soon */
+	const char
+		*no_watermark; /* what stands against a run without a watermark, a message of misuse; NULL: nothing */
+	const char *in_band;   /* and against one whose watermark comes in band */
+	bool is_restating;     /* results carry a watermark: STREAM_WATERMARK comes for each punctuation too */
+	bool is_passing;       /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
+	bool passes_late;      /* late records pass with the others */
+	bool is_bounded;       /* event times out of these bounds are rejected (implausible-time) */
+	int64_t not_before_us;
+	int64_t not_after_us;
+	bool tells_moves; /* STREAM_WATERMARK comes when the watermark has moved without a record */
 };
 
 /* Exits 2 on misuse that the options alone show. */
@@ -58,16 +68,25 @@ size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 size_t stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us);
 
 /*
+ * Columns that the tool writes into the records that pass, where is_passing; borrowed. Those that records have already are replaced.
+ * Before stream_begin().
+ */
+void stream_stamp(struct stream *s, const struct wm_span *names, size_t count);
+
+/*
  * All columns were asked for: checks what can be checked of the inputs before anything is read (exits 2 or 3). names: of the columns of
  * results, borrowed.
  */
 void stream_begin(struct stream *s, const struct wm_span *names, size_t names_count);
 
-enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_TICK, STREAM_END };
+enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_PUNCTUATION, STREAM_TICK, STREAM_END };
 
 /* Fields are for reading, borrowed until the next call of stream_next(). */
 struct stream_row {
 	int64_t watermark_us; /* in force; WM_TIME_END: write everything */
+	/* of STREAM_WATERMARK */
+	int64_t watermark_before_us; /* in force before; the same where it did not move */
+	bool is_punctuated; /* it came as punctuation, this or an earlier one of the batch; only if is_restating */
 	/* of STREAM_RECORD */
 	int64_t event_time_us;
 	int64_t highest_time_us;           /* of its source, so far */
@@ -82,8 +101,27 @@ enum stream_item stream_next(struct stream *s, int64_t due_us, struct stream_row
 void stream_used(struct stream *s, int64_t windows_missed);
 void stream_late(struct stream *s, int64_t windows_missed);
 
+/* Writes the current record, with a value for each stamp (NULL: there are none). */
+void stream_pass(struct stream *s, const struct wm_value *values);
+
+/* The current record as a line that can be kept, and one that was kept, which is written. */
+struct wm_span stream_line(const struct stream *s);
+void stream_put_line(struct stream *s, struct wm_span line);
+
+/* Writes the current punctuation as it came. */
+void stream_pass_punctuation(struct stream *s);
+
+/* Writes punctuation into a stream of records that pass: a value in the column of that name, which is the band's or a stamp. */
+void stream_put_lone(struct stream *s, struct wm_span name, const struct wm_value *value);
+
+/* Whether the watermark comes with the records; known once the first has come. */
+bool stream_is_in_band(const struct stream *s);
+
 /* Writes a row of results: a value for each column. */
 void stream_put_row(struct stream *s, const struct wm_value *values);
+
+/* Punctuation among rows of results: a value in this column, and nothing else. */
+void stream_put_punctuation(struct stream *s, size_t column, const struct wm_value *value);
 
 /* Writes results that are no rows, as they are. The stream was begun without columns, and has ended. */
 void stream_put_text(struct stream *s, struct wm_span text);

@@ -112,8 +112,6 @@ check_panes(const struct options *opt)
 {
 	bool has_panes = opt->allowed_lateness.us > 0 || opt->early != NULL;
 
-	if (opt->allowed_lateness.us > 0 && opt->common.delay.text == NULL)
-		cli_misuse("--allowed-lateness: without a watermark nothing is late: give a delay with -w");
 	if (opt->mode != WM_MODE_APPEND && opt->early != NULL)
 		cli_misuse("--early: needs --mode append");
 	if (opt->mode != WM_MODE_APPEND && opt->panes == PANES_DISCARDING)
@@ -367,7 +365,13 @@ main(int argc, char **argv)
 	if (opt.mode == WM_MODE_COMPLETE && opt.common.trigger == NULL)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
-	const struct stream_facts facts = { "windowing", false, opt.mode == WM_MODE_APPEND };
+	const struct stream_facts facts = {
+		.operator_name = "windowing",
+		.needs_watermark = opt.mode == WM_MODE_APPEND,
+		.no_watermark = opt.allowed_lateness.us > 0
+			? "--allowed-lateness: without a watermark nothing is late: give a delay with -w"
+			: NULL,
+	};
 	const struct results_options form = {
 		.group_by = opt.group_by,
 		.has_panes = opt.mode == WM_MODE_APPEND && wm_pane_options_many(&op.panes),

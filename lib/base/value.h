@@ -32,6 +32,13 @@ wm_value_is_empty(const struct wm_value *value)
 	return value->text.len == 0;
 }
 
+/* Not even null: the record has no such member. */
+static inline bool
+wm_value_is_absent(const struct wm_value *value)
+{
+	return value->kind == WM_KIND_NULL && value->text.data == NULL;
+}
+
 /* A field read for an aggregate. Fields are for reading; filled by wm_reading_take(). */
 struct wm_reading {
 	struct wm_value value;

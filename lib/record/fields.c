@@ -46,6 +46,13 @@ wm_columns_append_header(struct wm_columns *columns, struct wm_span line)
 	wm_cut_release(&cut);
 }
 
+void
+wm_columns_trim(struct wm_columns *columns, size_t count)
+{
+	while (columns->count > count)
+		free((void *)(uintptr_t)columns->names[--columns->count].data);
+}
+
 bool
 wm_columns_find(const struct wm_columns *columns, struct wm_span name, size_t *column)
 {
@@ -285,6 +292,17 @@ wm_fields_split(struct wm_fields *fields, struct wm_span line)
 		split_json(fields);
 	else
 		split_csv(fields);
+}
+
+bool
+wm_fields_is_lone(const struct wm_fields *fields, size_t column)
+{
+	if (column >= fields->count || wm_value_is_empty(&fields->fields[column].value))
+		return false;
+	for (size_t i = 0; i < fields->count; i++)
+		if (i != column && !wm_value_is_empty(&fields->fields[i].value))
+			return false;
+	return true;
 }
 
 struct wm_value

@@ -43,6 +43,9 @@ void wm_columns_append_header(struct wm_columns *columns, struct wm_span line);
 /* Index of the first column of that name; false if there is none. */
 bool wm_columns_find(const struct wm_columns *columns, struct wm_span name, size_t *column);
 
+/* Forgets the columns behind the first count ones: an input may have new ones without end. Before the next record is taken apart. */
+void wm_columns_trim(struct wm_columns *columns, size_t count);
+
 /* A record taken apart; fields are for reading. */
 struct wm_fields {
 	struct wm_columns *columns; /* borrowed; of NDJSON it grows with the records */
@@ -71,6 +74,9 @@ void wm_fields_release(struct wm_fields *fields);
  * (asserted).
  */
 void wm_fields_split(struct wm_fields *fields, struct wm_span line);
+
+/* Whether a column has a value, and no other has one. */
+bool wm_fields_is_lone(const struct wm_fields *fields, size_t column);
 
 /* What a column says; WM_KIND_NULL where the record lacks it. Borrowed until the next record, or until it is set. */
 struct wm_value wm_fields_at(const struct wm_fields *fields, size_t column);

@@ -70,6 +70,15 @@ list_names(const struct wm_header *header, struct wm_buf *out)
 }
 
 bool
+wm_header_has(const struct wm_header *header, struct wm_span name)
+{
+	for (size_t i = 0; i < header->count; i++)
+		if (wm_span_equal(header->names[i], name))
+			return true;
+	return false;
+}
+
+bool
 wm_header_find(
 	const struct wm_header *header, struct wm_span name, const char *place, size_t *index, struct wm_err *err)
 {

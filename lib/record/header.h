@@ -25,6 +25,8 @@ void wm_header_take(struct wm_header *header, const struct wm_span *names, size_
 /* The names "1", "2", ... */
 void wm_header_number(struct wm_header *header, size_t count);
 
+bool wm_header_has(const struct wm_header *header, struct wm_span name);
+
 /*
  * The index of a column; fails (WM_ERR_USAGE) if there is none of that name,
  * with the nearest and the list, or several. place is "FILE:LINE".

@@ -12,6 +12,7 @@
 #include "lib/base/near.h"
 #include "lib/base/shown.h"
 #include "lib/base/utf8.h"
+#include "lib/record/writer.h"
 
 /* Ways in which lines of one named pattern may be written; the first that fits counts. */
 #define WAYS_MAX 2
@@ -386,47 +387,91 @@ set_key(struct wm_lines *lines, struct wm_span key, struct wm_value value, bool 
 	}
 }
 
+struct pair {
+	struct wm_span key;
+	struct wm_value value; /* as it stands there, without quotes; WM_KIND_NULL: a key alone */
+	bool is_quoted;
+};
+
+/* The next pair of a line; false at its end, and where something is wrong (*wrong: what). */
+static bool
+next_pair(const char **next, const char *end, struct pair *pair, const char **wrong)
+{
+	const char *at = *next, *begin;
+
+	*pair = (struct pair){ 0 };
+	while (at < end && is_blank(*at))
+		at++;
+	if (at == end)
+		return false;
+	for (begin = at; at < end && *at != '=' && !is_blank(*at); at++)
+		;
+	pair->key = wm_span(begin, (size_t)(at - begin));
+	if (at < end && *at == '=') {
+		if (pair->key.len == 0) {
+			*wrong = "a value without a key";
+			return false;
+		}
+		pair->value.kind = WM_KIND_TEXT;
+		begin = ++at;
+		pair->is_quoted = at < end && *at == '"';
+		if (pair->is_quoted) {
+			at = find_quote(++begin, end);
+			if (at == NULL) {
+				*wrong = "a quoted value that never ends";
+				return false;
+			}
+			pair->value.text = wm_span(begin, (size_t)(at++ - begin));
+			if (at < end && !is_blank(*at)) {
+				*wrong = "text behind a closing quote";
+				return false;
+			}
+		} else {
+			while (at < end && !is_blank(*at))
+				at++;
+			pair->value.text = wm_span(begin, (size_t)(at - begin));
+		}
+	}
+	*next = at;
+	return true;
+}
+
 static const char *
 read_logfmt(struct wm_lines *lines, struct wm_span line)
 {
-	const char *at = line.data, *end = line.data + line.len, *begin;
+	const char *at = line.data, *end = line.data + line.len, *wrong = NULL;
 	bool has_value = false;
+	struct pair pair;
 
 	for (size_t i = 0; i < lines->fields_count; i++)
 		lines->fields[i] = (struct wm_value){ 0 };
-	for (;;) {
-		struct wm_value value = { 0 };
-
-		while (at < end && is_blank(*at))
-			at++;
-		if (at == end)
-			return has_value ? NULL : "no key=value in it";
-		for (begin = at; at < end && *at != '=' && !is_blank(*at); at++)
-			;
-		struct wm_span key = { begin, (size_t)(at - begin) };
-		bool is_quoted = false;
-		if (at < end && *at == '=') {
-			if (key.len == 0)
-				return "a value without a key";
-			has_value = true;
-			value.kind = WM_KIND_TEXT;
-			begin = ++at;
-			is_quoted = at < end && *at == '"';
-			if (is_quoted) {
-				at = find_quote(++begin, end);
-				if (at == NULL)
-					return "a quoted value that never ends";
-				value.text = wm_span(begin, (size_t)(at++ - begin));
-				if (at < end && !is_blank(*at))
-					return "text behind a closing quote";
-			} else {
-				while (at < end && !is_blank(*at))
-					at++;
-				value.text = wm_span(begin, (size_t)(at - begin));
-			}
-		}
-		set_key(lines, key, value, is_quoted);
+	while (next_pair(&at, end, &pair, &wrong)) {
+		has_value |= pair.value.kind == WM_KIND_TEXT;
+		set_key(lines, pair.key, pair.value, pair.is_quoted);
 	}
+	return wrong != NULL || has_value ? wrong : "no key=value in it";
+}
+
+void
+wm_logfmt_put_object(struct wm_span line, struct wm_buf *out)
+{
+	const char *at = line.data, *end = line.data + line.len, *wrong = NULL;
+	struct wm_buf said;
+	struct pair pair;
+	char before = '{';
+
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
+	for (; next_pair(&at, end, &pair, &wrong); before = ',') {
+		if (pair.is_quoted)
+			pair.value.text = unescape(pair.value.text, &said);
+		struct wm_value value = wm_value_from_csv(pair.value.text);
+		wm_buf_add_byte(out, before);
+		wm_json_put_string(out, pair.key);
+		wm_buf_add_byte(out, ':');
+		wm_json_put_value(out, &value);
+	}
+	wm_buf_add_text(out, before == '{' ? "{}" : "}");
+	wm_buf_release(&said);
 }
 
 /* ---- patterns ---- */

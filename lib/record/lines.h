@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
 #include "lib/base/value.h"
@@ -50,6 +51,9 @@ const char *wm_lines_read(struct wm_lines *lines, struct wm_span line);
 
 /* What a column of that line says; borrowed until the next line. */
 struct wm_value wm_lines_field(struct wm_lines *lines, size_t column);
+
+/* A line of logfmt (one that was read well, without its line end) as an object of JSON: each key a member, one without a value null; appended. */
+void wm_logfmt_put_object(struct wm_span line, struct wm_buf *out);
 
 /* Whether any line had the column. */
 bool wm_lines_seen(const struct wm_lines *lines, size_t column);

@@ -31,6 +31,8 @@ _Static_assert(SLACK_BYTES >= WM_SCAN_SLACK && SLACK_BYTES >= WM_NDJSON_SLACK, "
 /* No record has this length: where there is no header line to be repeated. */
 #define NO_HEADER_LEN ((size_t)1 << 62)
 
+#define NO_FIELD UINT32_MAX
+
 /* Behind what is wrong with a line that tail wrote. */
 static const char tail_hint[] = ": tail wrote this line between files, use tail -q";
 
@@ -55,6 +57,7 @@ struct wm_reader {
 	struct wm_header names;           /* that --columns gives */
 	enum wm_format names_format; /* of the FILE they came from: what is no NDJSON is that; else WM_FORMAT_AUTO */
 	struct wm_column *wants;
+	bool *is_optional; /* of each */
 	size_t wants_count;
 
 	/* The stream. */
@@ -90,8 +93,10 @@ struct wm_reader {
 
 	/* Fields of the current record; of CSV, the place of each in the input. */
 	struct wm_value *values;
-	uint32_t *fields;
-	bool wants_last; /* the field that may have a CR behind it is one of them */
+	uint32_t *fields;    /* NO_FIELD: an optional column that the input lacks */
+	size_t active_count; /* CSV: of the wanted columns, up to the last one that is there */
+	bool has_gaps;       /* among them is one that is not */
+	bool wants_last;     /* the field that may have a CR behind it is one of them */
 
 	/* CSV: a batch of records, and one record at a time where the scan does not go. */
 	struct wm_scan *scan;
@@ -232,6 +237,7 @@ wm_reader_free(struct wm_reader *reader)
 		wm_buf_release(&reader->unquoted[i]);
 	}
 	free(reader->wants);
+	free(reader->is_optional);
 	free(reader->unquoted);
 	wm_header_release(&reader->names);
 	wm_header_release(&reader->columns);
@@ -267,21 +273,26 @@ is_same_column(const struct wm_column *a, const struct wm_column *b)
 	return is_same;
 }
 
-size_t
-wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
+static size_t
+want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
 {
 	size_t index = 0;
 
 	assert(reader->name == NULL && reader->checker == NULL);
 	while (index < reader->wants_count && !is_same_column(&reader->wants[index], column))
 		index++;
-	if (index < reader->wants_count)
+	if (index < reader->wants_count) {
+		reader->is_optional[index] = reader->is_optional[index] && is_optional;
 		return index;
+	}
 	reader->wants_count++;
 	reader->wants = wm_reallocarray(reader->wants, index + 1, sizeof(*reader->wants));
+	reader->is_optional = wm_reallocarray(reader->is_optional, index + 1, sizeof(*reader->is_optional));
+	reader->is_optional[index] = is_optional;
 	reader->values = wm_reallocarray(reader->values, index + 1, sizeof(*reader->values));
 	reader->fields = wm_reallocarray(reader->fields, index + 1, sizeof(*reader->fields));
 	reader->unquoted = wm_reallocarray(reader->unquoted, index + 1, sizeof(*reader->unquoted));
+	reader->fields[index] = is_optional ? NO_FIELD : 0;
 	wm_buf_init(&reader->unquoted[index], WM_BUF_UNBOUNDED);
 	struct wm_column *copy = &reader->wants[index];
 	*copy = (struct wm_column){
@@ -298,6 +309,18 @@ wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
 	if (reader->lines != NULL && reader->options.format == WM_FORMAT_LOGFMT)
 		wm_lines_want(reader->lines, name_of(copy));
 	return index;
+}
+
+size_t
+wm_reader_want(struct wm_reader *reader, const struct wm_column *column)
+{
+	return want(reader, column, false);
+}
+
+size_t
+wm_reader_want_optional(struct wm_reader *reader, const struct wm_column *column)
+{
+	return want(reader, column, true);
 }
 
 /* ---- the input and its bytes ---- */
@@ -494,14 +517,22 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 
 	wm_buf_init(&place, WM_BUF_UNBOUNDED);
 	wm_buf_addf(&place, "%s:%llu%c", reader->name, (unsigned long long)reader->line, '\0');
-	reader->wants_last = false;
+	reader->wants_last = reader->has_gaps = false;
+	reader->active_count = 0;
 	for (size_t i = 0; i < reader->wants_count && is_well; i++) {
+		struct wm_span name = name_of(&reader->wants[i]);
 		size_t index = 0;
 
-		is_well = wm_header_find(header, name_of(&reader->wants[i]), place.data, &index, err);
+		reader->fields[i] = NO_FIELD;
+		reader->values[i] = (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+		if (reader->is_optional[i] && !wm_header_has(header, name))
+			continue;
+		is_well = wm_header_find(header, name, place.data, &index, err);
 		reader->fields[i] = (uint32_t)index;
 		reader->wants_last |= index + 1 == header->count;
 		reader->values[i].kind = WM_KIND_TEXT;
+		reader->has_gaps |= i > reader->active_count;
+		reader->active_count = i + 1;
 	}
 	wm_buf_release(&place);
 	if (!is_well)
@@ -817,7 +848,7 @@ new_checker(const struct wm_reader *reader)
 	checker->names_format = reader->names_format;
 	wm_header_take(&checker->names, reader->names.names, reader->names.count);
 	for (size_t i = 0; i < reader->wants_count; i++)
-		wm_reader_want(checker, &reader->wants[i]);
+		want(checker, &reader->wants[i], reader->is_optional[i]);
 	return checker;
 }
 
@@ -850,6 +881,15 @@ wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_er
 		return true;
 	*err = found;
 	return false;
+}
+
+bool
+wm_reader_checked_lacks(const struct wm_reader *reader, size_t index)
+{
+	const struct wm_reader *checker = reader->checker;
+
+	return checker != NULL && checker->first_name != NULL && checker->format != WM_FORMAT_NDJSON &&
+		checker->format != WM_FORMAT_LOGFMT && checker->fields[index] == NO_FIELD;
 }
 
 bool
@@ -963,7 +1003,7 @@ count_line_feeds(struct wm_span raw)
 static void
 unquote_fields(struct wm_reader *reader)
 {
-	for (size_t i = 0; i < reader->wants_count; i++) {
+	for (size_t i = 0; i < reader->active_count; i++) {
 		struct wm_span *field = &reader->values[i].text;
 
 		if (field->len > 0 && field->data[0] == '"')
@@ -983,8 +1023,20 @@ is_ordinary(const struct wm_reader *reader, struct wm_span raw, size_t fields_co
 static __attribute__((noinline)) void
 drop_cr(const struct wm_reader *reader)
 {
-	for (size_t i = 0; i < reader->wants_count; i++)
+	for (size_t i = 0; i < reader->active_count; i++)
 		reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
+}
+
+/* Sets the wanted fields one by one; after holds where each field of the batch begins. */
+static __attribute__((noinline)) void
+set_with_gaps(const struct wm_reader *reader, const uint32_t *after)
+{
+	for (size_t i = 0; i < reader->active_count; i++) {
+		if (reader->fields[i] == NO_FIELD)
+			continue;
+		const uint32_t *field = after + reader->fields[i];
+		reader->values[i].text = wm_span(reader->batch + field[0], field[1] - 1 - field[0]);
+	}
 }
 
 /* A record of the batch whose fields begin at these offsets, as they stand there. */
@@ -993,10 +1045,14 @@ set_record(const struct wm_reader *reader, struct wm_span raw, const uint32_t *a
 {
 	const char *batch = reader->batch;
 	const uint32_t *fields = reader->fields;
-	struct wm_value *value = reader->values, *end = value + reader->wants_count;
+	struct wm_value *value = reader->values, *end = value + reader->active_count;
 
 	rec->raw = raw;
 	rec->fields = value;
+	if (reader->has_gaps) {
+		set_with_gaps(reader, after);
+		end = value;
+	}
 	for (; value < end; value++) {
 		const uint32_t *field = after + *fields++;
 
@@ -1089,8 +1145,9 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 	reader->line += finder->lines_count;
 	take(reader, raw.len);
 	if (result == WM_READ_RECORD) {
-		for (size_t i = 0; i < reader->wants_count; i++)
-			reader->values[i].text = reader->cut.fields[reader->fields[i]];
+		for (size_t i = 0; i < reader->active_count; i++)
+			if (reader->fields[i] != NO_FIELD)
+				reader->values[i].text = reader->cut.fields[reader->fields[i]];
 		unquote_fields(reader);
 		rec->raw = raw;
 		rec->fields = reader->values;
@@ -1271,7 +1328,8 @@ next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 			return reject_record(reject, rec, raw, "malformed-line", "%s%s", wrong,
 				wm_foreign_is_tail(raw) ? tail_hint : "");
 		for (size_t i = 0; i < reader->wants_count; i++)
-			reader->values[i] = wm_lines_field(reader->lines, is_logfmt ? i : reader->fields[i]);
+			if (is_logfmt || reader->fields[i] != NO_FIELD)
+				reader->values[i] = wm_lines_field(reader->lines, is_logfmt ? i : reader->fields[i]);
 		rec->raw = raw;
 		rec->fields = reader->values;
 		return WM_READ_RECORD;
@@ -1341,20 +1399,51 @@ wm_reader_header(const struct wm_reader *reader)
 	return wm_buf_span(&reader->header_line);
 }
 
+const struct wm_header *
+wm_reader_columns(const struct wm_reader *reader)
+{
+	return &reader->columns;
+}
+
+struct wm_value
+wm_reader_line_field(struct wm_reader *reader, size_t column)
+{
+	return wm_lines_field(reader->lines, column);
+}
+
+/* Whether the current input has the layout of the stream. */
+static bool
+is_in_layout(const struct wm_reader *reader)
+{
+	return reader->order == NULL && reader->input_delimiter == reader->delimiter &&
+		strcmp(reader->input_line_end, reader->line_end) == 0;
+}
+
+struct wm_span
+wm_reader_line(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *scratch)
+{
+	struct wm_span raw = rec->raw;
+
+	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader))
+		return raw;
+	wm_buf_reset(scratch);
+	wm_reader_render(reader, rec, scratch);
+	return wm_buf_span(scratch);
+}
+
 void
 wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out)
 {
 	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
-	bool has_line_end = raw.data[raw.len - 1] == '\n';
 	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
 
+	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader)) {
+		wm_buf_add(out, raw.data, raw.len);
+		return;
+	}
 	if (reader->order == NULL && reader->input_delimiter == reader->delimiter) {
-		if (has_line_end && strcmp(reader->input_line_end, reader->line_end) == 0) {
-			wm_buf_add(out, raw.data, raw.len);
-		} else {
-			wm_buf_add(out, content.data, content.len);
-			wm_buf_add_text(out, reader->line_end);
-		}
+		wm_buf_add(out, content.data, content.len);
+		wm_buf_add_text(out, reader->line_end);
 		return;
 	}
 	struct wm_cut *cut = &reader->cut;
@@ -1381,7 +1470,7 @@ wm_reader_column_seen(const struct wm_reader *reader, size_t index)
 		return reader->ndjson != NULL && wm_ndjson_seen(reader->ndjson, index);
 	if (reader->format == WM_FORMAT_LOGFMT)
 		return wm_lines_seen(reader->lines, index);
-	return reader->columns.count != 0;
+	return reader->columns.count != 0 && reader->fields[index] != NO_FIELD;
 }
 
 struct wm_reader_counts

@@ -29,6 +29,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/record/header.h"
 #include "lib/record/record.h"
 
 enum wm_format {
@@ -70,6 +71,12 @@ void wm_reader_free(struct wm_reader *reader);
 
 /* Asks for a column; returns its index in rec.fields. The same name twice is one. The column is copied. Before the first input only. */
 size_t wm_reader_want(struct wm_reader *reader, const struct wm_column *column);
+
+/*
+ * The same for a column that an input may lack: its value is absent then (wm_value_is_absent), and costs a record of CSV nothing where it was asked for
+ * behind all that are there.
+ */
+size_t wm_reader_want_optional(struct wm_reader *reader, const struct wm_column *column);
 
 /*
  * Takes over the layout (format, header, delimiter, line end) of another reader of the same options: what it has read,
@@ -127,6 +134,9 @@ const char *wm_reader_name(const struct wm_reader *reader);
  */
 WM_MUST_CHECK bool wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_err *err);
 
+/* Whether what it has looked at lacks an optional column; false where that is not known before records are read (NDJSON, logfmt). */
+bool wm_reader_checked_lacks(const struct wm_reader *reader, size_t index);
+
 /* Of the stream, once its first input with a header or record was begun; WM_FORMAT_AUTO before. */
 enum wm_format wm_reader_format(const struct wm_reader *reader);
 char wm_reader_delimiter(const struct wm_reader *reader);
@@ -135,11 +145,21 @@ const char *wm_reader_line_end(const struct wm_reader *reader); /* "\n" or "\r\n
 /* The header line as it came, with a line end, without byte order mark; empty for NDJSON, lines of text, --no-header and --columns. */
 struct wm_span wm_reader_header(const struct wm_reader *reader);
 
+/* The columns of the stream, in their order; none for NDJSON and logfmt. Lines of text: those of the format. */
+const struct wm_header *wm_reader_columns(const struct wm_reader *reader);
+
+/* Lines of text, logfmt aside: what a column of the current record says; borrowed until the next one. */
+struct wm_value wm_reader_line_field(struct wm_reader *reader, size_t column);
+
+/* What wm_reader_render() would append: the record's own text where that is it, else a text in scratch (born WM_BUF_UNBOUNDED),
+   whose content is replaced. */
+struct wm_span wm_reader_line(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *scratch);
+
 /* The current record (also a rejected one that is whole) in the layout of the stream, with its line end; appended to out
    (born WM_BUF_UNBOUNDED). Byte for byte what came where the layout is the same, but for a line end that the last line lacked. */
 void wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out);
 
-/* Whether a wanted column was there in any record so far (NDJSON, logfmt; else the header or format says so). */
+/* Whether a wanted column was there in any record so far (NDJSON, logfmt; else the header or format says so: true for all but optional ones). */
 bool wm_reader_column_seen(const struct wm_reader *reader, size_t index);
 
 /* Counts so far, over all inputs. */

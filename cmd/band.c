@@ -1,0 +1,139 @@
+#include "cmd/band.h"
+
+#include <string.h>
+
+#include "lib/event/watermark.h"
+
+void
+band_open(struct band *band, struct inputs *inputs, const struct cli_common *common)
+{
+	const char *column = common->watermark_column;
+	struct wm_err err;
+
+	*band = (struct band){ .column = column == NULL || strcmp(column, "none") == 0 ? BAND_WATERMARK : column };
+	wm_buf_init(&band->text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&band->line, WM_BUF_UNBOUNDED);
+	band->parser = wm_instant_parser_new(wm_span_of("auto"), wm_zone_utc(), WM_REPEATED_EARLIER, NULL, &err);
+	band->watermark_us = WM_TIME_NONE;
+	/* A column that was named must be there. */
+	band->is_followed = column != NULL && strcmp(column, "none") != 0;
+	band->field = band->is_followed ? inputs_want(inputs, wm_span_of(column))
+					: inputs_want_optional(inputs, wm_span_of(BAND_WATERMARK));
+	band->is_asked = true;
+}
+
+void
+band_release(struct band *band)
+{
+	wm_instant_parser_free(band->parser);
+	wm_buf_release(&band->text);
+	wm_buf_release(&band->line);
+	if (band->is_there) {
+		wm_fields_release(&band->fields);
+		wm_columns_release(&band->columns);
+	}
+}
+
+/* The columns that records have, to look at all of them. */
+static void
+learn_columns(struct band *band, const struct wm_reader *layout)
+{
+	const struct wm_row_format format = {
+		.format = wm_reader_format(layout) == WM_FORMAT_NDJSON ? WM_FORMAT_NDJSON : WM_FORMAT_CSV,
+		.delimiter = wm_reader_delimiter(layout),
+		.line_end = wm_reader_line_end(layout),
+	};
+	const struct wm_header *header = wm_reader_columns(layout);
+	struct wm_column column;
+	struct wm_err err;
+
+	wm_columns_init(&band->columns, &format);
+	for (size_t i = 0; i < header->count; i++)
+		wm_columns_append(&band->columns, header->names[i]);
+	/* It was asked for, so it is a column. */
+	if (wm_column_parse(wm_span_of(band->column), &column, &err)) {
+		struct wm_span name = wm_span(column.name, column.name_len);
+
+		if (!wm_columns_find(&band->columns, name, &band->own)) {
+			wm_columns_append(&band->columns, name);
+			band->own = band->columns.count - 1;
+		}
+		wm_column_release(&column);
+	}
+	wm_fields_init(&band->fields, &band->columns);
+}
+
+void
+band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common)
+{
+	const struct wm_reader *layout = inputs_layout(inputs);
+
+	/* Lines of text carry no watermark. */
+	band->is_there = wm_reader_format(layout) <= WM_FORMAT_NDJSON && inputs_column_seen(inputs, band->field);
+	if (!band->is_there)
+		return;
+	learn_columns(band, layout);
+	if (common->watermark_column == NULL && common->delay.text == NULL)
+		band->is_followed = true;
+}
+
+bool
+band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us, const char **why)
+{
+	const struct wm_value *value = &rec->fields[band->field];
+
+	*watermark_us = WM_TIME_NONE;
+	if (wm_value_is_empty(value))
+		return true;
+	if (!wm_span_equal(value->text, wm_buf_span(&band->text))) {
+		*why = "neither text nor number";
+		if ((value->kind != WM_KIND_TEXT && value->kind != WM_KIND_NUMBER) ||
+			!wm_instant_parse(band->parser, value->text, &band->watermark_us, why)) {
+			wm_buf_reset(&band->text);
+			return false;
+		}
+		wm_buf_reset(&band->text);
+		wm_buf_add(&band->text, value->text.data, value->text.len);
+	}
+	*watermark_us = band->watermark_us;
+	return true;
+}
+
+static void
+split(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
+{
+	wm_fields_split(&band->fields, wm_reader_line(reader, rec, &band->line));
+}
+
+bool
+band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
+{
+	int64_t watermark_us;
+	const char *why;
+
+	if (wm_value_is_empty(&rec->fields[band->field]) || !band_read(band, rec, &watermark_us, &why))
+		return false;
+	split(band, reader, rec);
+	return wm_fields_is_lone(&band->fields, band->own);
+}
+
+struct wm_span
+band_without(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
+{
+	const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
+
+	split(band, reader, rec);
+	if (wm_value_is_empty(&rec->fields[band->field]))
+		return band->fields.line;
+	/* A path into an object is no member that could be set. */
+	if (band->fields.fields[band->own].raw.data == NULL)
+		return band->fields.line;
+	wm_fields_set(&band->fields, band->own, &none);
+	struct wm_buf emptied;
+	wm_buf_init(&emptied, WM_BUF_UNBOUNDED);
+	wm_fields_render(&band->fields, &emptied);
+	wm_buf_reset(&band->line);
+	wm_buf_add(&band->line, emptied.data, emptied.len);
+	wm_buf_release(&emptied);
+	return wm_buf_span(&band->line);
+}

@@ -1,0 +1,58 @@
+/*
+ * band - the watermark that a stamped stream carries in its rows.
+ *
+ * wm-stamp writes into each row the watermark in force (_watermark), and rows
+ * that have that and nothing else: punctuation. A tool that finds the column
+ * follows it instead of reckoning one of its own, so that there is one watermark
+ * along a pipe. See wm-watermark(7), "In band".
+ */
+#ifndef WM_CMD_BAND_H
+#define WM_CMD_BAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/cli.h"
+#include "cmd/inputs.h"
+#include "lib/record/fields.h"
+#include "lib/record/reader.h"
+#include "lib/time/instant.h"
+
+/* Names of the columns that wm-stamp writes and all tools look for. */
+#define BAND_TIME "_time"
+#define BAND_WATERMARK "_watermark"
+
+/* Fields are for reading. */
+struct band {
+	const char *column; /* as typed */
+	bool is_asked;      /* the stream may have it */
+	bool is_there;      /* it does, once band_decide() has seen the first record */
+	bool is_followed;   /* it is the watermark */
+	size_t field;       /* in rec.fields */
+	struct wm_instant_parser *parser;
+	struct wm_buf text; /* of the last value: the next one is mostly the same */
+	int64_t watermark_us;
+	struct wm_columns columns; /* of the stream, as its records have them */
+	struct wm_fields fields;
+	size_t own; /* among these */
+	struct wm_buf line;
+};
+
+/* Asks for the column. Behind all other columns: where it is absent, it costs nothing then. */
+void band_open(struct band *band, struct inputs *inputs, const struct cli_common *common);
+void band_release(struct band *band);
+
+/* The first record has come. */
+void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common);
+
+/* Reads a record's watermark: WM_TIME_NONE where it says nothing. False for what is no time; *why says what is wrong. */
+WM_MUST_CHECK bool band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us, const char **why);
+
+/* Whether a record without event time is punctuation: a watermark and nothing else. Only where is_there. */
+bool band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm_record *rec);
+
+/* A record of the stream with its watermark taken out, for a late row; the text is borrowed until the next call. Only where is_there. */
+struct wm_span band_without(struct band *band, struct wm_reader *reader, const struct wm_record *rec);
+
+#endif

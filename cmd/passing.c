@@ -1,0 +1,261 @@
+#include "cmd/passing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/limits.h"
+#include "lib/base/mem.h"
+#include "lib/base/shown.h"
+#include "lib/record/cut.h"
+#include "lib/record/fields.h"
+#include "lib/record/lines.h"
+#include "lib/record/stamps.h"
+
+/* So many members of NDJSON that no column is are remembered; more are forgotten. */
+#define EXTRA_COLUMNS_MAX 256
+
+struct passing {
+	const struct cli_common *common;
+	struct outputs *outputs;
+	struct passing_stamps stamped;
+	enum wm_format of_stream;
+	struct wm_row_format layout; /* of the lines: CSV, TSV or NDJSON */
+	bool is_settled;
+	bool is_text;     /* lines of text, written as they came */
+	bool is_recast;   /* written field by field, in another format */
+	bool has_columns; /* of that the columns are known */
+	struct wm_stamps stamps;
+	struct wm_columns columns; /* of what is recast */
+	size_t told_count;         /* of these, the ones of the result */
+	struct wm_fields fields;
+	struct wm_value *values;
+	struct wm_buf line; /* of a record that is put into the layout */
+	struct wm_buf stamped_line;
+};
+
+struct passing *
+passing_open(const struct cli_common *common, struct outputs *outputs, const struct passing_stamps *stamps)
+{
+	struct passing *p = wm_calloc(1, sizeof(*p));
+
+	p->common = common;
+	p->outputs = outputs;
+	if (stamps != NULL)
+		p->stamped = *stamps;
+	wm_buf_init(&p->line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&p->stamped_line, WM_BUF_UNBOUNDED);
+	return p;
+}
+
+void
+passing_close(struct passing *p)
+{
+	if (p == NULL)
+		return;
+	if (p->is_settled) {
+		wm_stamps_release(&p->stamps);
+		wm_fields_release(&p->fields);
+		wm_columns_release(&p->columns);
+	}
+	free(p->values);
+	wm_buf_release(&p->line);
+	wm_buf_release(&p->stamped_line);
+	free(p);
+}
+
+static bool
+is_lines(enum wm_format format)
+{
+	return format > WM_FORMAT_NDJSON;
+}
+
+/* The columns of what is recast are known, the stamps among them: the result can begin. */
+static void
+tell_columns(struct passing *p)
+{
+	p->has_columns = true;
+	p->told_count = p->columns.count;
+	p->values = wm_calloc(p->told_count, sizeof(p->values[0]));
+	outputs_begin_rows(p->outputs, p->columns.names, p->told_count);
+}
+
+/* What is recast begins with the columns that the header, or --columns, names. */
+static void
+settle_recast(struct passing *p, const struct wm_reader *layout)
+{
+	const struct wm_header *header = wm_reader_columns(layout);
+
+	if (p->layout.format != WM_FORMAT_NDJSON)
+		for (size_t i = 0; i < p->stamps.columns.count; i++)
+			wm_columns_append(&p->columns, p->stamps.columns.names[i]);
+	else if (p->common->columns != NULL)
+		for (size_t i = 0; i < header->count; i++)
+			wm_columns_append(&p->columns, header->names[i]);
+	if (p->columns.count != 0)
+		tell_columns(p);
+}
+
+static void
+put_header(struct passing *p, const struct wm_reader *layout)
+{
+	struct wm_span header = wm_reader_header(layout);
+
+	if (p->layout.format == WM_FORMAT_NDJSON || header.len == 0 || p->common->no_output_header)
+		return;
+	wm_buf_reset(&p->line);
+	wm_stamps_put_header(&p->stamps, header, &p->line);
+	outputs_put_header(p->outputs, wm_buf_span(&p->line));
+}
+
+void
+passing_settle(struct passing *p, const struct wm_reader *layout)
+{
+	static const struct wm_header none = { 0 };
+	int asked = p->common->output_format;
+	enum wm_format of_result;
+
+	p->of_stream = wm_reader_format(layout);
+	p->layout = (struct wm_row_format){
+		.format = p->of_stream == WM_FORMAT_LOGFMT ? WM_FORMAT_NDJSON
+			: is_lines(p->of_stream)           ? WM_FORMAT_CSV
+							   : p->of_stream,
+		.delimiter = wm_reader_delimiter(layout),
+		.line_end = wm_reader_line_end(layout),
+	};
+	of_result = outputs_format(p->outputs);
+	p->is_settled = true;
+	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0;
+	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
+		(of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
+	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
+		p->stamped.names, p->stamped.count);
+	wm_columns_init(&p->columns, &p->layout);
+	wm_fields_init(&p->fields, &p->columns);
+	if (p->is_recast)
+		settle_recast(p, layout);
+	else if (!p->is_text)
+		put_header(p, layout);
+}
+
+/* A line of text as a record of the layout. */
+static struct wm_span
+line_of_text(struct passing *p, struct wm_reader *reader, const struct wm_record *rec)
+{
+	wm_buf_reset(&p->line);
+	if (p->of_stream == WM_FORMAT_LOGFMT) {
+		wm_logfmt_put_object(wm_cut_content(rec->raw), &p->line);
+		wm_buf_add_text(&p->line, p->layout.line_end);
+		return wm_buf_span(&p->line);
+	}
+	size_t count = wm_reader_columns(reader)->count;
+	for (size_t i = 0; i < count; i++) {
+		struct wm_value value = wm_reader_line_field(reader, i);
+
+		wm_row_put(&p->line, &p->layout, i, wm_span(NULL, 0), &value);
+	}
+	wm_row_end(&p->line, &p->layout, count);
+	return wm_buf_span(&p->line);
+}
+
+/* Takes a record apart that is to be recast. */
+static void
+split(struct passing *p, struct wm_span line)
+{
+	if (p->has_columns && p->columns.count > p->told_count + EXTRA_COLUMNS_MAX)
+		wm_columns_trim(&p->columns, p->told_count);
+	wm_fields_split(&p->fields, line);
+}
+
+/* A member of a record that no column of the result is. */
+static bool
+find_unknown(const struct passing *p, struct wm_span *name)
+{
+	for (size_t i = p->told_count; i < p->fields.count; i++) {
+		*name = p->columns.names[i];
+		if (p->fields.fields[i].raw.data != NULL)
+			return true;
+	}
+	return false;
+}
+
+bool
+passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_record *rec, struct wm_span *line,
+	struct wm_reject *reject)
+{
+	struct wm_span name;
+
+	*line = is_lines(p->of_stream) && !p->is_text ? line_of_text(p, reader, rec)
+						      : wm_reader_line(reader, rec, &p->line);
+	if (!p->is_recast || p->layout.format != WM_FORMAT_NDJSON || !p->has_columns)
+		return true;
+	split(p, *line);
+	if (!find_unknown(p, &name))
+		return true;
+	struct wm_buf shown;
+	wm_buf_init(&shown, WM_BUF_UNBOUNDED);
+	wm_shown(name, &shown);
+	*reject = (struct wm_reject){ .reason = "new-column" };
+	snprintf(reject->detail, sizeof(reject->detail),
+		"'%.*s' is no column of the result, which the first record told: --columns names all", (int)shown.len,
+		shown.data);
+	wm_buf_release(&shown);
+	return false;
+}
+
+/* Whether the record has none of the stamps' columns. */
+static bool
+is_unstamped(const struct passing *p, const struct wm_record *rec)
+{
+	for (size_t i = 0; i < p->stamped.count; i++)
+		if (!wm_value_is_absent(&rec->fields[p->stamped.fields[i]]))
+			return false;
+	return true;
+}
+
+static void
+put_recast(struct passing *p, struct wm_span line)
+{
+	split(p, line);
+	if (!p->has_columns)
+		tell_columns(p);
+	for (size_t i = 0; i < p->told_count; i++)
+		p->values[i] = wm_fields_at(&p->fields, i);
+	outputs_put_row(p->outputs, p->values);
+}
+
+void
+passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec, const struct wm_value *values)
+{
+	if (rec != NULL && p->stamped.count != 0) {
+		if (p->stamps.columns.count > p->stamped.count + EXTRA_COLUMNS_MAX &&
+			p->layout.format == WM_FORMAT_NDJSON)
+			wm_columns_trim(&p->stamps.columns, p->stamped.count);
+		wm_buf_reset(&p->stamped_line);
+		wm_stamps_put(&p->stamps, line, is_unstamped(p, rec), values, &p->stamped_line);
+		line = wm_buf_span(&p->stamped_line);
+	}
+	if (p->is_recast)
+		put_recast(p, line);
+	else
+		outputs_put_text(p->outputs, line);
+}
+
+void
+passing_put_lone(struct passing *p, struct wm_span name, const struct wm_value *value)
+{
+	size_t place = 0;
+
+	if (p->is_text || p->of_stream == WM_FORMAT_AUTO)
+		return;
+	if (p->is_recast) {
+		/* Before the first record there is no form for it, and nothing that it could be about. */
+		if (p->has_columns && wm_columns_find(&p->columns, name, &place) && place < p->told_count)
+			outputs_put_lone(p->outputs, place, value);
+		return;
+	}
+	if (p->layout.format != WM_FORMAT_NDJSON && !wm_columns_find(&p->stamps.columns, name, &place))
+		return;
+	wm_buf_reset(&p->line);
+	wm_lone_put(&p->line, &p->layout, p->stamps.columns.count, place, name, value);
+	outputs_put_text(p->outputs, wm_buf_span(&p->line));
+}

@@ -1,0 +1,154 @@
+#include "lib/record/stamps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+void
+wm_stamps_init(struct wm_stamps *stamps, const struct wm_row_format *format, const struct wm_header *header,
+	const struct wm_span *names, size_t count)
+{
+	*stamps = (struct wm_stamps){ .count = count, .own_count = header->count };
+	wm_columns_init(&stamps->columns, format);
+	for (size_t i = 0; i < header->count; i++)
+		wm_columns_append(&stamps->columns, header->names[i]);
+	stamps->places = wm_calloc(count, sizeof(stamps->places[0]));
+	for (size_t i = 0; i < count; i++) {
+		if (wm_columns_find(&stamps->columns, names[i], &stamps->places[i]))
+			continue;
+		stamps->places[i] = stamps->columns.count;
+		wm_columns_append(&stamps->columns, names[i]);
+	}
+	wm_fields_init(&stamps->fields, &stamps->columns);
+	wm_buf_init(&stamps->plain, WM_BUF_UNBOUNDED);
+}
+
+void
+wm_stamps_release(struct wm_stamps *stamps)
+{
+	wm_fields_release(&stamps->fields);
+	wm_columns_release(&stamps->columns);
+	wm_buf_release(&stamps->plain);
+	free(stamps->places);
+}
+
+static inline bool
+is_added(const struct wm_stamps *stamps, size_t stamp)
+{
+	return stamps->places[stamp] >= stamps->own_count;
+}
+
+/* Whether records of CSV have any of the columns already. */
+static bool
+replaces(const struct wm_stamps *stamps)
+{
+	for (size_t i = 0; i < stamps->count; i++)
+		if (!is_added(stamps, i))
+			return true;
+	return false;
+}
+
+void
+wm_stamps_put_header(const struct wm_stamps *stamps, struct wm_span line, struct wm_buf *out)
+{
+	const struct wm_row_format *format = &stamps->columns.format;
+	struct wm_span content = wm_cut_content(line);
+
+	wm_buf_add(out, content.data, content.len);
+	for (size_t i = stamps->own_count; i < stamps->columns.count; i++) {
+		const struct wm_value name = { stamps->columns.names[i], WM_KIND_TEXT };
+
+		wm_row_put(out, format, i, name.text, &name);
+	}
+	wm_buf_add_text(out, format->line_end);
+}
+
+/* Behind the last field of CSV. */
+static void
+append_fields(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, struct wm_buf *out)
+{
+	const struct wm_row_format *format = &stamps->columns.format;
+	struct wm_span content = wm_cut_content(line);
+
+	wm_buf_add(out, content.data, content.len);
+	for (size_t i = 0; i < stamps->count; i++)
+		wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
+	/* The end of a line is its own. */
+	wm_buf_add(out, line.data + content.len, line.len - content.len);
+}
+
+static bool
+is_blank(char byte)
+{
+	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+/* Before the closing brace of an object. */
+static void
+append_members(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, struct wm_buf *out)
+{
+	size_t brace = line.len, last;
+
+	while (line.data[brace - 1] != '}')
+		brace--;
+	brace--;
+	for (last = brace; is_blank(line.data[last - 1]);)
+		last--;
+	wm_buf_add(out, line.data, brace);
+	for (size_t i = 0; i < stamps->count; i++) {
+		if (i > 0 || line.data[last - 1] != '{')
+			wm_buf_add_byte(out, ',');
+		wm_json_put_string(out, stamps->columns.names[stamps->places[i]]);
+		wm_buf_add_byte(out, ':');
+		wm_json_put_value(out, &values[i]);
+	}
+	wm_buf_add(out, line.data + brace, line.len - brace);
+}
+
+void
+wm_stamps_put(
+	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out)
+{
+	bool is_json = stamps->columns.format.format == WM_FORMAT_NDJSON;
+
+	if (is_json && is_new) {
+		append_members(stamps, line, values, out);
+		return;
+	}
+	if (!is_json && !replaces(stamps)) {
+		append_fields(stamps, line, values, out);
+		return;
+	}
+	if (!is_json) {
+		const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
+		struct wm_span content = wm_cut_content(line);
+
+		wm_buf_reset(&stamps->plain);
+		wm_buf_add(&stamps->plain, content.data, content.len);
+		for (size_t i = stamps->own_count; i < stamps->columns.count; i++)
+			wm_row_put(&stamps->plain, &stamps->columns.format, 1, wm_span(NULL, 0), &none);
+		wm_buf_add(&stamps->plain, line.data + content.len, line.len - content.len);
+		line = wm_buf_span(&stamps->plain);
+	}
+	wm_fields_split(&stamps->fields, line);
+	for (size_t i = 0; i < stamps->count; i++)
+		wm_fields_set(&stamps->fields, stamps->places[i], &values[i]);
+	wm_fields_render(&stamps->fields, out);
+}
+
+void
+wm_lone_put(struct wm_buf *out, const struct wm_row_format *format, size_t columns_count, size_t place,
+	struct wm_span name, const struct wm_value *value)
+{
+	const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
+
+	if (format->format == WM_FORMAT_NDJSON) {
+		wm_row_put(out, format, 0, name, value);
+		wm_row_end(out, format, 1);
+		return;
+	}
+	for (size_t i = 0; i < columns_count; i++)
+		wm_row_put(out, format, i, name, i == place ? value : &none);
+	wm_row_end(out, format, columns_count);
+}
