@@ -1,10 +1,13 @@
 #include "cmd/results.h"
 
+#include "cmd/band.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/agg/partial.h"
+#include "lib/event/watermark.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
@@ -79,6 +82,10 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 		add_name(results, wm_span_of("_pane"));
 		add_name(results, wm_span_of("_pane_index"));
 	}
+	if (options->is_stamped) {
+		add_name(results, wm_span_of(BAND_TIME));
+		add_name(results, wm_span_of(BAND_WATERMARK));
+	}
 	check_names(results);
 	results->values = wm_calloc(results->count, sizeof(results->values[0]));
 }
@@ -94,10 +101,10 @@ results_release(struct results *results)
 }
 
 static struct wm_value
-time_value(const struct results *results, int64_t time_us, struct results_time *last)
+time_value(const struct results *results, const struct wm_zone *zone, int64_t time_us, struct results_time *last)
 {
 	if (last->len == 0 || last->time_us != time_us) {
-		last->len = wm_instant_print(time_us, results->unit, results->zone, last->text);
+		last->len = wm_instant_print(time_us, results->unit, zone, last->text);
 		last->time_us = time_us;
 	}
 	return (struct wm_value){ wm_span(last->text, last->len),
@@ -143,6 +150,21 @@ print_output(struct results *results, const struct wm_window_row *row, size_t ou
 	return kind;
 }
 
+/* The watermark that results may claim: complete windows are written again for as long as lateness is allowed. */
+static int64_t
+held_back(const struct results *results, int64_t watermark_us)
+{
+	return watermark_us == WM_TIME_NONE ? WM_TIME_NONE : wm_time_sub(watermark_us, results->options.hold_back_us);
+}
+
+static struct wm_value
+watermark_value(struct results *results, int64_t watermark_us)
+{
+	if (watermark_us == WM_TIME_NONE)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	return time_value(results, wm_zone_utc(), watermark_us, &results->watermark);
+}
+
 void
 results_put(struct results *results, struct stream *s, const struct wm_window_row *row)
 {
@@ -150,8 +172,8 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 	size_t outputs_count = wm_agg_outputs_count(results->agg);
 	struct wm_value *value = results->values;
 
-	*value++ = time_value(results, row->window_start_us, &results->start);
-	*value++ = time_value(results, row->window_end_us, &results->end);
+	*value++ = time_value(results, results->zone, row->window_start_us, &results->start);
+	*value++ = time_value(results, results->zone, row->window_end_us, &results->end);
 	for (size_t i = 0; i < results->keys_count; i++)
 		*value++ = row->keys[i];
 	/* Lengths first: the buffer may move while it grows. */
@@ -172,5 +194,27 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 		*value++ = (struct wm_value){ wm_span_of(wm_pane_timing_name(row->pane)), WM_KIND_TEXT };
 		*value++ = (struct wm_value){ wm_span(index, (size_t)len), WM_KIND_NUMBER };
 	}
+	if (results->options.is_stamped) {
+		*value++ = time_value(results, wm_zone_utc(), row->window_end_us - 1, &results->time);
+		*value++ = watermark_value(results, results->stamp_us);
+		results->is_stamp_due = true;
+	}
 	stream_put_row(s, results->values);
+}
+
+void
+results_begin(struct results *results, const struct stream_row *to)
+{
+	results->stamp_us = results->options.is_stamped ? held_back(results, to->watermark_before_us) : WM_TIME_NONE;
+	results->is_stamp_due = to->is_punctuated;
+}
+
+void
+results_end(struct results *results, struct stream *s, const struct stream_row *to)
+{
+	if (!results->options.is_stamped || !results->is_stamp_due || to->watermark_us == WM_TIME_NONE ||
+		to->watermark_us == WM_TIME_END)
+		return;
+	struct wm_value value = watermark_value(results, held_back(results, to->watermark_us));
+	stream_put_punctuation(s, results->count - 1, &value);
 }

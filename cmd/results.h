@@ -20,6 +20,8 @@ struct results_options {
 	bool has_panes;       /* columns _pane and _pane_index */
 	bool is_partial;      /* states instead of final values */
 	bool is_filled_zero;  /* fillers have 0 where that is what no rows give; else they are empty */
+	bool is_stamped;      /* columns _time and _watermark, and punctuation */
+	int64_t hold_back_us; /* how far behind the watermark a result can be: the allowed lateness */
 };
 
 /* A time and its text: many rows share the window that they are of. */
@@ -41,7 +43,9 @@ struct results {
 	size_t count;
 	size_t keys_count;
 	struct wm_buf text; /* of the values that are computed */
-	struct results_time start, end;
+	struct results_time start, end, time, watermark;
+	int64_t stamp_us;  /* the watermark that results carry now, or WM_TIME_NONE */
+	bool is_stamp_due; /* punctuation ends what is being written */
 };
 
 /*
@@ -51,6 +55,10 @@ struct results {
 void results_open(struct results *results, struct stream *s, const struct cli_common *common, const struct wm_agg *agg,
 	const struct results_options *options);
 void results_release(struct results *results);
+
+/* Around what an advance lets go. A stamp is the watermark from before it, less the hold-back; punctuation tells the new one. */
+void results_begin(struct results *results, const struct stream_row *to);
+void results_end(struct results *results, struct stream *s, const struct stream_row *to);
 
 void results_put(struct results *results, struct stream *s, const struct wm_window_row *row);
 

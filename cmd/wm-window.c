@@ -34,6 +34,7 @@ struct options {
 	const char *early;
 	int fill; /* enum fill; -1: none */
 	bool partial;
+	bool stamp;
 };
 
 enum panes { PANES_ACCUMULATING, PANES_DISCARDING };
@@ -68,6 +69,7 @@ static const struct cli_option table[] = {
 		CLI_ALL },
 	{ 0, "partial", NULL, "states that wm-merge can combine instead of final values", CLI_FLAG, AT(partial),
 		CLI_ALL },
+	{ 0, "stamp", NULL, "add _time and _watermark, for another wm tool", CLI_FLAG, AT(stamp), CLI_ALL },
 	CLI_END,
 };
 static const struct cli_tool tool = {
@@ -120,6 +122,10 @@ check_panes(const struct options *opt)
 		cli_misuse("--panes: each window is written once: give --allowed-lateness or --early");
 	if (opt->mode == WM_MODE_COMPLETE && opt->allowed_lateness.us > 0)
 		cli_warn("--allowed-lateness has no effect with --mode complete, where nothing is late");
+	if (opt->stamp && (opt->mode != WM_MODE_APPEND || opt->early != NULL || opt->fill >= 0))
+		cli_misuse("--stamp: results of --mode update and complete, --early and --fill may be behind any "
+			   "watermark: leave "
+			   "them out");
 	if (opt->fill >= 0 && (opt->tumbling == NULL || opt->mode != WM_MODE_APPEND || has_panes))
 		cli_misuse("--fill: is for --tumbling windows in --mode append, each written once");
 }
@@ -277,21 +283,23 @@ judge(struct engine *op, struct stream *s, const struct stream_row *row, size_t 
 		stream_used(s, missed);
 }
 
-/* Writes what an advance to this watermark lets go. */
+/* Writes what an advance lets go. */
 static void
-advance(struct engine *op, struct stream *s, struct results *results, int64_t watermark_us)
+advance(struct engine *op, struct stream *s, struct results *results, const struct stream_row *to)
 {
 	struct wm_window_row row;
 
+	results_begin(results, to);
 	if (op->windowing != NULL) {
-		wm_windowing_advance(op->windowing, watermark_us);
+		wm_windowing_advance(op->windowing, to->watermark_us);
 		while (wm_windowing_next(op->windowing, &row))
 			results_put(results, s, &row);
 	} else {
-		wm_sessions_advance(op->sessions, watermark_us);
+		wm_sessions_advance(op->sessions, to->watermark_us);
 		while (wm_sessions_next(op->sessions, &row))
 			results_put(results, s, &row);
 	}
+	results_end(results, s, to);
 }
 
 static uint64_t
@@ -371,12 +379,15 @@ main(int argc, char **argv)
 		.no_watermark = opt.allowed_lateness.us > 0
 			? "--allowed-lateness: without a watermark nothing is late: give a delay with -w"
 			: NULL,
+		.is_restating = opt.stamp,
 	};
 	const struct results_options form = {
 		.group_by = opt.group_by,
 		.has_panes = opt.mode == WM_MODE_APPEND && wm_pane_options_many(&op.panes),
 		.is_partial = opt.partial,
 		.is_filled_zero = opt.fill == FILL_ZERO,
+		.is_stamped = opt.stamp,
+		.hold_back_us = op.panes.allowed_lateness_us,
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct results results;
@@ -397,7 +408,7 @@ main(int argc, char **argv)
 			continue;
 		}
 		if (item == STREAM_WATERMARK)
-			advance(&op, s, &results, row.watermark_us);
+			advance(&op, s, &results, &row);
 		if (item == STREAM_TICK || stream_wants_state(s))
 			say_state(&op, s);
 	}
