@@ -25,7 +25,7 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-stamp wm-window wm-lag wm-merge
+TOOLS := wm-stamp wm-window wm-dedup wm-sort wm-lag wm-merge
 
 CMD := advice band cli explain expose inputs metrics outputs passing plot progress report results resume sources stream terminal windows
 

@@ -4,6 +4,9 @@
 
 #include "lib/event/watermark.h"
 
+/* So many members of NDJSON that were not there at first are remembered; more are forgotten. */
+#define EXTRA_COLUMNS_MAX 256
+
 void
 band_open(struct band *band, struct inputs *inputs, const struct cli_common *common)
 {
@@ -13,6 +16,7 @@ band_open(struct band *band, struct inputs *inputs, const struct cli_common *com
 	*band = (struct band){ .column = column == NULL || strcmp(column, "none") == 0 ? BAND_WATERMARK : column };
 	wm_buf_init(&band->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&band->line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&band->restated, WM_BUF_UNBOUNDED);
 	band->parser = wm_instant_parser_new(wm_span_of("auto"), wm_zone_utc(), WM_REPEATED_EARLIER, NULL, &err);
 	band->watermark_us = WM_TIME_NONE;
 	/* A column that was named must be there. */
@@ -28,6 +32,7 @@ band_release(struct band *band)
 	wm_instant_parser_free(band->parser);
 	wm_buf_release(&band->text);
 	wm_buf_release(&band->line);
+	wm_buf_release(&band->restated);
 	if (band->is_there) {
 		wm_fields_release(&band->fields);
 		wm_columns_release(&band->columns);
@@ -60,11 +65,12 @@ learn_columns(struct band *band, const struct wm_reader *layout)
 		}
 		wm_column_release(&column);
 	}
+	band->columns_count = band->columns.count;
 	wm_fields_init(&band->fields, &band->columns);
 }
 
 void
-band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common)
+band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common, bool is_reckoned)
 {
 	const struct wm_reader *layout = inputs_layout(inputs);
 
@@ -73,7 +79,7 @@ band_decide(struct band *band, const struct inputs *inputs, const struct cli_com
 	if (!band->is_there)
 		return;
 	learn_columns(band, layout);
-	if (common->watermark_column == NULL && common->delay.text == NULL)
+	if (common->watermark_column == NULL && common->delay.text == NULL && !is_reckoned)
 		band->is_followed = true;
 }
 
@@ -100,9 +106,11 @@ band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us,
 }
 
 static void
-split(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
+split(struct band *band, struct wm_span line)
 {
-	wm_fields_split(&band->fields, wm_reader_line(reader, rec, &band->line));
+	if (band->columns.count > band->columns_count + EXTRA_COLUMNS_MAX)
+		wm_columns_trim(&band->columns, band->columns_count);
+	wm_fields_split(&band->fields, line);
 }
 
 bool
@@ -113,27 +121,19 @@ band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm
 
 	if (wm_value_is_empty(&rec->fields[band->field]) || !band_read(band, rec, &watermark_us, &why))
 		return false;
-	split(band, reader, rec);
+	split(band, wm_reader_line(reader, rec, &band->line));
 	return wm_fields_is_lone(&band->fields, band->own);
 }
 
 struct wm_span
-band_without(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
+band_restate(struct band *band, struct wm_span line, const struct wm_value *watermark)
 {
-	const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
-
-	split(band, reader, rec);
-	if (wm_value_is_empty(&rec->fields[band->field]))
-		return band->fields.line;
+	split(band, line);
 	/* A path into an object is no member that could be set. */
 	if (band->fields.fields[band->own].raw.data == NULL)
-		return band->fields.line;
-	wm_fields_set(&band->fields, band->own, &none);
-	struct wm_buf emptied;
-	wm_buf_init(&emptied, WM_BUF_UNBOUNDED);
-	wm_fields_render(&band->fields, &emptied);
-	wm_buf_reset(&band->line);
-	wm_buf_add(&band->line, emptied.data, emptied.len);
-	wm_buf_release(&emptied);
-	return wm_buf_span(&band->line);
+		return line;
+	wm_fields_set(&band->fields, band->own, watermark);
+	wm_buf_reset(&band->restated);
+	wm_fields_render(&band->fields, &band->restated);
+	return wm_buf_span(&band->restated);
 }

@@ -35,16 +35,18 @@ struct band {
 	int64_t watermark_us;
 	struct wm_columns columns; /* of the stream, as its records have them */
 	struct wm_fields fields;
-	size_t own; /* among these */
+	size_t own;           /* among these */
+	size_t columns_count; /* that there were at first */
 	struct wm_buf line;
+	struct wm_buf restated;
 };
 
 /* Asks for the column. Behind all other columns: where it is absent, it costs nothing then. */
 void band_open(struct band *band, struct inputs *inputs, const struct cli_common *common);
 void band_release(struct band *band);
 
-/* The first record has come. */
-void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common);
+/* The first record has come. is_reckoned: the tool has a watermark of its own, even without -w. */
+void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common, bool is_reckoned);
 
 /* Reads a record's watermark: WM_TIME_NONE where it says nothing. False for what is no time; *why says what is wrong. */
 WM_MUST_CHECK bool band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us, const char **why);
@@ -52,7 +54,7 @@ WM_MUST_CHECK bool band_read(struct band *band, const struct wm_record *rec, int
 /* Whether a record without event time is punctuation: a watermark and nothing else. Only where is_there. */
 bool band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm_record *rec);
 
-/* A record of the stream with its watermark taken out, for a late row; the text is borrowed until the next call. Only where is_there. */
-struct wm_span band_without(struct band *band, struct wm_reader *reader, const struct wm_record *rec);
+/* A record, as a line in the layout of the stream, with another watermark (null: none); borrowed until the next call. Only where is_there. */
+struct wm_span band_restate(struct band *band, struct wm_span line, const struct wm_value *watermark);
 
 #endif

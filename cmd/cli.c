@@ -1226,6 +1226,8 @@ check_reports(struct cli_common *common)
 static void
 check_common(const struct cli_tool *tool, struct cli_common *common)
 {
+	if (tool->merges_files && common->files_count > 1 && common->source_column == NULL)
+		common->merge = true;
 	check_delimiter(common);
 	check_trigger(common);
 	check_guards(tool, common);

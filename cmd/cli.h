@@ -106,6 +106,7 @@ struct cli_tool {
 		*options;      /* its own, which come first in --help and replace common ones of the same name */
 	unsigned groups;       /* of enum cli_group */
 	bool measures_arrival; /* --ingest has a use without --max-ahead */
+	bool merges_files; /* several FILEs are read side by side without --merge too, unless a column tells sources */
 };
 
 enum cli_trigger_word {
@@ -162,6 +163,7 @@ struct cli_common {
 	/* late and rejected rows, reports */
 	const char *late_path;
 	bool late_info;
+	const char *duplicates_path; /* an option of wm-dedup */
 	const char *rejects_path;
 	bool append;
 	bool overwrite;

@@ -26,6 +26,7 @@ struct outputs {
 	const struct cli_common *common;
 	struct side out; /* path NULL: standard output */
 	struct side late;
+	struct side duplicates;
 	struct side rejects;
 	struct side report;
 	struct wm_row_format row_format;
@@ -114,12 +115,14 @@ struct outputs *
 outputs_open(const struct cli_common *common)
 {
 	struct outputs *outputs = wm_calloc(1, sizeof(struct outputs));
-	struct side *sides[] = { &outputs->out, &outputs->late, &outputs->rejects, &outputs->report };
+	struct side *sides[] = { &outputs->out, &outputs->late, &outputs->duplicates, &outputs->rejects,
+		&outputs->report };
 	size_t count = sizeof(sides) / sizeof(sides[0]);
 
 	outputs->common = common;
 	outputs->out = (struct side){ .option = "--out", .path = common->out_path };
 	outputs->late = (struct side){ .option = "--late", .path = common->late_path };
+	outputs->duplicates = (struct side){ .option = "--duplicates", .path = common->duplicates_path };
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
 	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
 	for (size_t i = 0; i < count; i++) {
@@ -213,11 +216,13 @@ insert_before_line_end(struct wm_buf *line, struct wm_span text)
 }
 
 static void
-put_late_header(struct outputs *outputs, const struct wm_reader *reader)
+put_side_headers(struct outputs *outputs, const struct wm_reader *reader)
 {
 	struct wm_span header = wm_reader_header(reader);
 	struct wm_buf *line = &outputs->line;
 
+	if (outputs->duplicates.writer != NULL && outputs->duplicates.was_empty)
+		put(outputs, outputs->duplicates.writer, header);
 	if (header.len == 0 || outputs->late.writer == NULL || !outputs->late.was_empty)
 		return;
 	wm_buf_reset(line);
@@ -244,6 +249,7 @@ outputs_start(struct outputs *outputs)
 		outputs->out.writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	start_side(&outputs->out, is_truncated);
 	start_side(&outputs->late, is_truncated);
+	start_side(&outputs->duplicates, is_truncated);
 	start_side(&outputs->rejects, is_truncated);
 	start_side(&outputs->report, is_truncated);
 }
@@ -251,13 +257,13 @@ outputs_start(struct outputs *outputs)
 void
 outputs_reopen(struct outputs *outputs, const struct wm_reader *reader)
 {
-	struct side *sides[] = { &outputs->late, &outputs->rejects, &outputs->report };
+	struct side *sides[] = { &outputs->late, &outputs->duplicates, &outputs->rejects, &outputs->report };
 
 	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
 		close_writer(outputs, &sides[i]->writer);
 		start_side(sides[i], false);
 	}
-	put_late_header(outputs, reader);
+	put_side_headers(outputs, reader);
 }
 
 /* A table as wide as the terminal, where results go to one. */
@@ -327,7 +333,7 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
 	if (outputs->names != NULL)
 		begin_rows(outputs);
-	put_late_header(outputs, reader);
+	put_side_headers(outputs, reader);
 }
 
 void
@@ -459,6 +465,12 @@ outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct
 	put(outputs, outputs->late.writer, wm_buf_span(&outputs->line));
 }
 
+void
+outputs_put_duplicate(struct outputs *outputs, struct wm_span row)
+{
+	put(outputs, outputs->duplicates.writer, row);
+}
+
 bool
 outputs_has_late(const struct outputs *outputs)
 {
@@ -573,6 +585,7 @@ outputs_flush(struct outputs *outputs)
 	flush_display(outputs, false);
 	flush(outputs, outputs->out.writer);
 	flush(outputs, outputs->late.writer);
+	flush(outputs, outputs->duplicates.writer);
 	flush(outputs, outputs->rejects.writer);
 	flush(outputs, outputs->report.writer);
 }
@@ -582,6 +595,7 @@ outputs_close(struct outputs *outputs)
 {
 	flush_display(outputs, true);
 	close_writer(outputs, &outputs->late.writer);
+	close_writer(outputs, &outputs->duplicates.writer);
 	close_writer(outputs, &outputs->rejects.writer);
 	close_writer(outputs, &outputs->report.writer);
 	close_writer(outputs, &outputs->out.writer);

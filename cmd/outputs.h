@@ -60,6 +60,8 @@ void outputs_put_text(struct outputs *outputs, struct wm_span text);
 /* A late row, in the layout of the stream; late_by_us and watermark_us for --late-info. Does nothing without --late. */
 void outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
 	int64_t watermark_us);
+/* A row that was left out as a duplicate, in the layout of the stream. Only with --duplicates. */
+void outputs_put_duplicate(struct outputs *outputs, struct wm_span row);
 bool outputs_has_late(const struct outputs *outputs);
 
 /* A rejected record. time_us is NULL if it has none. Does nothing without --rejects. */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
@@ -25,6 +26,7 @@ struct passing {
 	bool is_recast;   /* written field by field, in another format */
 	bool has_columns; /* of that the columns are known */
 	struct wm_stamps stamps;
+	bool has_own;              /* records of CSV have columns that wm's tools add */
 	struct wm_columns columns; /* of what is recast */
 	size_t told_count;         /* of these, the ones of the result */
 	struct wm_fields fields;
@@ -67,6 +69,19 @@ static bool
 is_lines(enum wm_format format)
 {
 	return format > WM_FORMAT_NDJSON;
+}
+
+/* Whether it is a column that wm's tools add. */
+static bool
+is_own(struct wm_span name)
+{
+	static const char *const own[] = { "_time", "_watermark", "_lag", "_late", "_ingest", "_window_start",
+		"_window_end", "_pane", "_pane_index", "_late_by", "_late_watermark" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (wm_span_is(name, own[i]))
+			return true;
+	return false;
 }
 
 /* The columns of what is recast are known, the stamps among them: the result can begin. */
@@ -129,6 +144,8 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 		(of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
+	for (size_t i = 0; i < p->stamps.own_count; i++)
+		p->has_own |= is_own(p->stamps.columns.names[i]);
 	wm_columns_init(&p->columns, &p->layout);
 	wm_fields_init(&p->fields, &p->columns);
 	if (p->is_recast)
@@ -202,6 +219,14 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 	return false;
 }
 
+/* An input may have new members without end. */
+static void
+trim_stamps(struct passing *p)
+{
+	if (p->layout.format == WM_FORMAT_NDJSON && p->stamps.columns.count > p->stamped.count + EXTRA_COLUMNS_MAX)
+		wm_columns_trim(&p->stamps.columns, p->stamped.count);
+}
+
 /* Whether the record has none of the stamps' columns. */
 static bool
 is_unstamped(const struct passing *p, const struct wm_record *rec)
@@ -227,9 +252,7 @@ void
 passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec, const struct wm_value *values)
 {
 	if (rec != NULL && p->stamped.count != 0) {
-		if (p->stamps.columns.count > p->stamped.count + EXTRA_COLUMNS_MAX &&
-			p->layout.format == WM_FORMAT_NDJSON)
-			wm_columns_trim(&p->stamps.columns, p->stamped.count);
+		trim_stamps(p);
 		wm_buf_reset(&p->stamped_line);
 		wm_stamps_put(&p->stamps, line, is_unstamped(p, rec), values, &p->stamped_line);
 		line = wm_buf_span(&p->stamped_line);
@@ -238,6 +261,27 @@ passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec,
 		put_recast(p, line);
 	else
 		outputs_put_text(p->outputs, line);
+}
+
+/* Records of NDJSON mostly have no name that begins as ours do. */
+static bool
+may_have_own(const struct passing *p, struct wm_span line)
+{
+	return p->layout.format == WM_FORMAT_NDJSON ? memmem(line.data, line.len, "\"_", 2) != NULL : p->has_own;
+}
+
+void
+passing_identity(struct passing *p, struct wm_span line, struct wm_buf *out)
+{
+	struct wm_span content = wm_cut_content(line);
+
+	if (p->is_text || !may_have_own(p, line)) {
+		wm_buf_add(out, content.data, content.len);
+		return;
+	}
+	trim_stamps(p);
+	wm_stamps_split(&p->stamps, line);
+	wm_fields_put_others(&p->stamps.fields, is_own, out);
 }
 
 void

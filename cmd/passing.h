@@ -44,6 +44,9 @@ WM_MUST_CHECK bool passing_admit(struct passing *passing, struct wm_reader *read
 void passing_put(
 	struct passing *passing, struct wm_span line, const struct wm_record *rec, const struct wm_value *values);
 
+/* What makes an admitted record the same as another: all of it but the columns that wm's tools add; appended to out. */
+void passing_identity(struct passing *passing, struct wm_span line, struct wm_buf *out);
+
 /* Writes a record that has a value in this column (one of the stream's, or a stamp) and none in any other. */
 void passing_put_lone(struct passing *passing, struct wm_span name, const struct wm_value *value);
 

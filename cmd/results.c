@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "lib/agg/partial.h"
-#include "lib/event/watermark.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
+#include "lib/event/watermark.h"
 
 #define WINDOW_COLUMNS 2 /* window_start, window_end */
 

@@ -265,7 +265,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
 	open_times(s);
 	s->started_us = clock_us(CLOCK_MONOTONIC);
-	s->has_watermark = common->delay.text != NULL;
+	s->has_watermark = common->delay.text != NULL || facts->is_in_order;
 	s->highest_us = WM_TIME_NONE;
 	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->started_us);
 	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
@@ -425,7 +425,7 @@ decide(struct stream *s)
 	bool was_followed = s->band.is_followed;
 
 	s->is_decided = true;
-	band_decide(&s->band, s->inputs, s->common);
+	band_decide(&s->band, s->inputs, s->common, s->facts.is_in_order);
 	if (is_time_assumed(s) && !inputs_column_seen(s->inputs, s->time_fields[0]) &&
 		(!s->band.is_there || wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_NDJSON))
 		die_without_time(s);
@@ -433,6 +433,9 @@ decide(struct stream *s)
 		follow_band(s);
 	if (!s->band.is_followed)
 		check_no_watermark(s);
+	const char *warning = s->has_watermark ? s->facts.warn_watermark : s->facts.warn_no_watermark;
+	if (warning != NULL && !s->common->quiet)
+		cli_warn("%s", warning);
 }
 
 void
@@ -1121,7 +1124,8 @@ take_in(struct stream *s, int64_t due_us)
 	has_moved |= s->has_sources && find_source(s);
 	s->phase = PHASE_DELIVER;
 	if (observe(s) && !is_followed)
-		has_moved |= wm_combine_advance(&s->sources.combine, s->source);
+		has_moved |= s->facts.is_in_order ? raise_source(s, s->event_time_us)
+						  : wm_combine_advance(&s->sources.combine, s->source);
 	if (!s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
 		if (s->trigger.kind == WM_TRIGGER_EVENT)
@@ -1304,6 +1308,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			row->event_time_us = s->event_time_us;
 			row->highest_time_us = s->highest_us;
 			row->arrival_us = s->arrival_us;
+			row->source = s->common->merge ? s->input : 0;
 			row->readings = s->readings;
 			return STREAM_RECORD;
 		}
@@ -1320,6 +1325,8 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		return STREAM_TICK;
 	row->watermark_before_us = s->watermark_before_us;
 	row->is_punctuated = s->is_punctuated;
+	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
+		row->source = 0;
 	s->is_punctuated = false;
 	return STREAM_WATERMARK;
 }
@@ -1341,12 +1348,22 @@ stream_used(struct stream *s, int64_t windows_missed)
 static __attribute__((noinline)) void
 put_late(struct stream *s)
 {
+	static const struct wm_value none = { { NULL, 0 }, WM_KIND_NULL };
 	struct wm_reader *reader = inputs_reader(s->inputs, s->input);
-	struct wm_span line;
+	struct wm_span line = wm_reader_line(reader, &s->rec, &s->text);
 
-	wm_buf_reset(&s->text);
-	line = s->band.is_there ? band_without(&s->band, reader, &s->rec) : wm_reader_line(reader, &s->rec, &s->text);
+	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
+		line = band_restate(&s->band, line, &none);
 	outputs_put_late(s->outputs, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+}
+
+void
+stream_duplicate(struct stream *s)
+{
+	s->report.rows_duplicate++;
+	if (s->common->duplicates_path != NULL)
+		outputs_put_duplicate(
+			s->outputs, wm_reader_line(inputs_reader(s->inputs, s->input), &s->rec, &s->text));
 }
 
 void
@@ -1371,11 +1388,47 @@ stream_line(const struct stream *s)
 	return s->line;
 }
 
-void
-stream_put_line(struct stream *s, struct wm_span line)
+/* A watermark as a value; text has room for it. */
+static struct wm_value
+watermark_value(const struct stream *s, int64_t watermark_us, char *text)
 {
+	enum wm_time_unit unit = (enum wm_time_unit)s->common->output_time;
+
+	if (watermark_us == WM_TIME_NONE)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	return (struct wm_value){ wm_span(text, wm_instant_print(watermark_us, unit, wm_zone_utc(), text)),
+		unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}
+
+void
+stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
 	s->report.rows_out++;
+	if (s->band.is_there) {
+		struct wm_value value = watermark_value(s, watermark_us, text);
+
+		line = band_restate(&s->band, line, &value);
+	}
 	passing_put(s->passing, line, NULL, NULL);
+}
+
+void
+stream_tell_watermark(struct stream *s, int64_t watermark_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	if (!s->band.is_there || watermark_us == WM_TIME_NONE)
+		return;
+	struct wm_value value = watermark_value(s, watermark_us, text);
+	passing_put_lone(s->passing, s->band.columns.names[s->band.own], &value);
+}
+
+void
+stream_identity(struct stream *s, struct wm_buf *out)
+{
+	passing_identity(s->passing, s->line, out);
 }
 
 void
@@ -1463,7 +1516,8 @@ warn_held(const struct stream *s, uint64_t open_count)
 					    : "held at the end of input";
 
 	if (open_count != 0 && !s->common->quiet)
-		cli_warn("%s: %" PRIu64 " open window%s not written", what, open_count,
+		cli_warn("%s: %" PRIu64 " %s%s not written", what, open_count,
+			s->facts.held_unit == NULL ? "open window" : s->facts.held_unit,
 			open_count == 1 ? " was" : "s were");
 }
 

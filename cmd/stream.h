@@ -37,18 +37,26 @@ struct stream;
 /* What a tool is, for the stream. */
 struct stream_facts {
 	const char *operator_name; /* in progress objects */
-	bool wants_arrival;        /* rows come with their arrival times, if --ingest tells them */
-	bool needs_watermark; /* without one nothing is written before the end: said on an input that does not end soon */
-	const char
-		*no_watermark; /* what stands against a run without a watermark, a message of misuse; NULL: nothing */
-	const char *in_band;   /* and against one whose watermark comes in band */
-	bool is_restating;     /* results carry a watermark: STREAM_WATERMARK comes for each punctuation too */
-	bool is_passing;       /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
-	bool passes_late;      /* late records pass with the others */
-	bool is_bounded;       /* event times out of these bounds are rejected (implausible-time) */
+	const char *held_unit;     /* what is held, and not written where the run is stopped; NULL: windows */
+
+	/* Messages that depend on where the watermark comes from, which the first record tells; NULL: none. */
+	const char *no_watermark;      /* misuse, if there is none */
+	const char *in_band;           /* misuse, if it comes in band */
+	const char *warn_watermark;    /* a warning, if there is one */
+	const char *warn_no_watermark; /* and if not */
+	/* Without a watermark nothing is written before the end: said on an input that does not end soon. */
+	bool needs_watermark;
+
+	bool wants_arrival; /* rows come with their arrival times, if --ingest tells them */
+	bool is_in_order;   /* records of a source are: its watermark is its last event time, to the microsecond */
+	bool is_bounded;    /* event times out of these bounds are rejected (implausible-time) */
 	int64_t not_before_us;
 	int64_t not_after_us;
-	bool tells_moves; /* STREAM_WATERMARK comes when the watermark has moved without a record */
+
+	bool is_passing;   /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
+	bool passes_late;  /* late records pass with the others */
+	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
+	bool tells_moves;  /* STREAM_WATERMARK comes when the watermark has moved without a record */
 };
 
 /* Exits 2 on misuse that the options alone show. */
@@ -89,8 +97,9 @@ struct stream_row {
 	bool is_punctuated; /* it came as punctuation, this or an earlier one of the batch; only if is_restating */
 	/* of STREAM_RECORD */
 	int64_t event_time_us;
-	int64_t highest_time_us;           /* of its source, so far */
-	int64_t arrival_us;                /* with wants_arrival and --ingest */
+	int64_t highest_time_us; /* of its source, so far */
+	int64_t arrival_us;      /* with wants_arrival and --ingest */
+	size_t source; /* its FILE with --merge, else 0; of STREAM_WATERMARK the one furthest behind of those that take part */
 	const struct wm_reading *readings; /* in the order in which they were asked for */
 };
 
@@ -100,13 +109,21 @@ enum stream_item stream_next(struct stream *s, int64_t due_us, struct stream_row
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);
 void stream_late(struct stream *s, int64_t windows_missed);
+void stream_duplicate(struct stream *s);
 
 /* Writes the current record, with a value for each stamp (NULL: there are none). */
 void stream_pass(struct stream *s, const struct wm_value *values);
 
-/* The current record as a line that can be kept, and one that was kept, which is written. */
+/*
+ * The current record as a line that can be kept, and one that was kept, which is written, with this watermark in it if it is stamped. Between them
+ * the rows of a stamped input are told the watermark by punctuation.
+ */
 struct wm_span stream_line(const struct stream *s);
-void stream_put_line(struct stream *s, struct wm_span line);
+void stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us);
+void stream_tell_watermark(struct stream *s, int64_t watermark_us);
+
+/* What makes a whole record the same as another: all of it but wm's own columns; appended to out. */
+void stream_identity(struct stream *s, struct wm_buf *out);
 
 /* Writes the current punctuation as it came. */
 void stream_pass_punctuation(struct stream *s);

@@ -358,6 +358,33 @@ compare_places(const void *a, const void *b)
 }
 
 static void
+put_length(struct wm_buf *out, size_t len)
+{
+	wm_buf_add(out, (const char *)&len, sizeof(len));
+}
+
+void
+wm_fields_put_others(const struct wm_fields *fields, bool (*is_left_out)(struct wm_span name), struct wm_buf *out)
+{
+	const struct wm_field **others = wm_calloc(fields->count + 1, sizeof(*others));
+	size_t count = 0;
+
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->fields[i].raw.data != NULL && !is_left_out(fields->columns->names[i]))
+			others[count++] = &fields->fields[i];
+	qsort(others, count, sizeof(*others), compare_places);
+	for (size_t i = 0; i < count; i++) {
+		struct wm_span name = fields->columns->names[others[i] - fields->fields];
+
+		put_length(out, name.len);
+		wm_buf_add(out, name.data, name.len);
+		put_length(out, others[i]->raw.len);
+		wm_buf_add(out, others[i]->raw.data, others[i]->raw.len);
+	}
+	free(others);
+}
+
+static void
 render_json(const struct wm_fields *fields, struct wm_buf *out)
 {
 	const struct wm_field **changed = wm_calloc(fields->count + 1, sizeof(*changed));

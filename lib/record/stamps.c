@@ -107,6 +107,24 @@ append_members(const struct wm_stamps *stamps, struct wm_span line, const struct
 }
 
 void
+wm_stamps_split(struct wm_stamps *stamps, struct wm_span line)
+{
+	const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
+
+	if (stamps->columns.format.format != WM_FORMAT_NDJSON) {
+		struct wm_span content = wm_cut_content(line);
+
+		wm_buf_reset(&stamps->plain);
+		wm_buf_add(&stamps->plain, content.data, content.len);
+		for (size_t i = stamps->own_count; i < stamps->columns.count; i++)
+			wm_row_put(&stamps->plain, &stamps->columns.format, 1, wm_span(NULL, 0), &none);
+		wm_buf_add(&stamps->plain, line.data + content.len, line.len - content.len);
+		line = wm_buf_span(&stamps->plain);
+	}
+	wm_fields_split(&stamps->fields, line);
+}
+
+void
 wm_stamps_put(
 	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out)
 {
@@ -120,18 +138,7 @@ wm_stamps_put(
 		append_fields(stamps, line, values, out);
 		return;
 	}
-	if (!is_json) {
-		const struct wm_value none = { wm_span(NULL, 0), WM_KIND_NULL };
-		struct wm_span content = wm_cut_content(line);
-
-		wm_buf_reset(&stamps->plain);
-		wm_buf_add(&stamps->plain, content.data, content.len);
-		for (size_t i = stamps->own_count; i < stamps->columns.count; i++)
-			wm_row_put(&stamps->plain, &stamps->columns.format, 1, wm_span(NULL, 0), &none);
-		wm_buf_add(&stamps->plain, line.data + content.len, line.len - content.len);
-		line = wm_buf_span(&stamps->plain);
-	}
-	wm_fields_split(&stamps->fields, line);
+	wm_stamps_split(stamps, line);
 	for (size_t i = 0; i < stamps->count; i++)
 		wm_fields_set(&stamps->fields, stamps->places[i], &values[i]);
 	wm_fields_render(&stamps->fields, out);

@@ -43,6 +43,9 @@ void wm_stamps_put_header(const struct wm_stamps *stamps, struct wm_span line, s
 void wm_stamps_put(
 	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out);
 
+/* Takes a record of the stream apart into stamps->fields, those that are added empty; borrowed until the next call. */
+void wm_stamps_split(struct wm_stamps *stamps, struct wm_span line);
+
 /* A record in which one column has a value and no other has: punctuation. columns_count is for CSV, and at its column place. */
 void wm_lone_put(struct wm_buf *out, const struct wm_row_format *format, size_t columns_count, size_t place,
 	struct wm_span name, const struct wm_value *value);
