@@ -36,7 +36,7 @@ LIB := \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/checkpoint state/expiry state/keyed state/ordered state/pool state/queue state/series state/shelves state/table \
-	op/dedup op/fill op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
+	op/dedup op/fill op/join op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
@@ -46,7 +46,7 @@ UNIT := \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry keyed ordered pool queue series shelves table \
-	dedup fill keys lag merge sessions slices sort windowing \
+	dedup fill join keys lag merge sessions slices sort windowing \
 	metrics progress report resume terminal
 
 FUZZ := checkpoint lines records
