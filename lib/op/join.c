@@ -22,10 +22,21 @@
 
 /*
  * A row stands in the queue of its side, which lets it go in time, and in the series of its key, where the other side
- * finds it. The item of the queue holds the address of its key's entry (NULL: null), then the bytes of the record, or,
+ * finds it. A row that goes is not looked up there, as that would wait for memory: its series still holds what was its
+ * address, which its time tells from those of rows that are held, until the key is touched or swept. The item of the queue holds the address of its key's entry (NULL: null), then the bytes of the record, or,
  * where rows leave before their time, the address of a copy of them.
  */
 #define ROW_HEAD_BYTES sizeof(struct wm_entry *)
+
+/* Entries so far ahead are on their way from memory while keys are swept. */
+#define SWEPT_AHEAD 8
+
+/*
+ * What a record needs comes from memory in three steps, each of which needs the one before: the place of its key, the entry
+ * there, the chunk of its series. They are so many records apart; a power of two.
+ */
+#define FORESEEN_STEP 2
+#define FORESEEN_COUNT (2 * FORESEEN_STEP)
 
 /* Bytes of a record in memory of their own. */
 struct copy {
@@ -37,7 +48,7 @@ struct copy {
 /* What a key's entry has: its rows by time. As-of: the right side's are copies, and the left side has no series. */
 struct key {
 	struct wm_series series[WM_JOIN_SIDES];
-	uint64_t references; /* from queues and from expiry */
+	uint64_t references; /* as-of: from the queue and from expiry */
 	uint64_t unused;
 };
 
@@ -72,9 +83,12 @@ struct wm_join {
 	struct side sides[WM_JOIN_SIDES];
 	struct wm_keyed keys; /* struct key */
 	struct arrival arrival;
-	struct copy *leaving;    /* handed out last; to be freed */
-	struct wm_expiry expiry; /* as-of: entries by when they may have right rows that no left row needs */
-	struct wm_buf text;      /* of a key of several columns */
+	struct copy *leaving;              /* handed out last; to be freed */
+	struct wm_expiry expiry;           /* as-of: entries by when they may have right rows that no left row needs */
+	struct wm_buf text;                /* of a key of several columns */
+	size_t swept;                      /* place in keys */
+	uint64_t foreseen[FORESEEN_COUNT]; /* hashes, in turn */
+	size_t foreseen_next;
 	size_t series_bytes;
 	size_t copies_bytes;
 };
@@ -183,13 +197,55 @@ key_of(const struct wm_entry *entry)
 	return wm_entry_value(entry);
 }
 
+/* Takes out an entry that nothing needs. */
+static void
+drop_if_unused(struct wm_join *j, struct wm_entry *entry)
+{
+	const struct key *key = key_of(entry);
+
+	if (key->references == 0 && wm_series_is_empty(&key->series[LEFT]) && wm_series_is_empty(&key->series[RIGHT]))
+		wm_keyed_take(&j->keys, entry);
+}
+
 static void
 release_entry(struct wm_join *j, struct wm_entry *entry)
 {
-	struct key *key = key_of(entry);
+	key_of(entry)->references--;
+	drop_if_unused(j, entry);
+}
 
-	if (--key->references == 0 && wm_series_is_empty(&key->series[LEFT]) && wm_series_is_empty(&key->series[RIGHT]))
-		wm_keyed_take(&j->keys, entry);
+/* Has the items of an entry's series fetched. Inlined, as the compiler takes a call that only fetches for one that does nothing. */
+static inline __attribute__((always_inline)) void
+fetch_series(struct wm_entry *entry)
+{
+	if (entry == NULL)
+		return;
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		wm_series_fetch(&key_of(entry)->series[s]);
+}
+
+/*
+ * A row has gone: some keys are rid of what has, so many that all have had their turn when as many rows have gone as are
+ * held. Where putting and taking has moved a key past its turn it has the next one.
+ */
+static void
+sweep(struct wm_join *j)
+{
+	uint64_t held = j->sides[LEFT].held + j->sides[RIGHT].held;
+
+	for (uint64_t left = j->keys.count / (held + 1) + 1; left > 0 && j->keys.count != 0; left--) {
+		struct wm_entry *entry = wm_keyed_next(&j->keys, &j->swept);
+
+		if (entry == NULL) {
+			j->swept = 0;
+			continue;
+		}
+		wm_keyed_fetch_entry(&j->keys, j->swept + SWEPT_AHEAD);
+		fetch_series(wm_keyed_at_place(&j->keys, j->swept + SWEPT_AHEAD / 2));
+		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+			wm_series_drop(&key_of(entry)->series[s], j->sides[s].bound_us, &j->series_bytes);
+		drop_if_unused(j, entry);
+	}
 }
 
 static bool
@@ -266,12 +322,6 @@ bytes_of(const struct side *side, const struct wm_queued *row)
 	return wm_span(copy_of(row)->bytes, copy_of(row)->len);
 }
 
-static bool
-is_found_by_key(const struct wm_join *j, enum wm_join_side side)
-{
-	return !is_as_of(j) || side == RIGHT;
-}
-
 /* Puts a row into the queue of its side and the series of its key. entry is NULL for a null key. */
 static void
 hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, struct wm_entry *entry, bool is_matched,
@@ -292,9 +342,12 @@ hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, 
 	side->held++;
 	if (entry == NULL)
 		return;
-	key_of(entry)->references++;
-	if (is_found_by_key(j, s))
-		wm_series_put(&key_of(entry)->series[s], time_us, row, &j->series_bytes);
+	if (is_as_of(j)) {
+		key_of(entry)->references++;
+		return;
+	}
+	wm_series_drop(&key_of(entry)->series[s], side->bound_us, &j->series_bytes);
+	wm_series_put(&key_of(entry)->series[s], time_us, row, &j->series_bytes);
 }
 
 /* A row leaves before its time; its bytes are the caller's to free. It is taken out of its series by the caller as well. */
@@ -526,6 +579,18 @@ wm_join_add(struct wm_join *j, enum wm_join_side side, const struct wm_join_reco
 }
 
 void
+wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
+{
+	size_t turn = j->foreseen_next++;
+	uint64_t *hashes = j->foreseen;
+
+	fetch_series(wm_keyed_at_place(&j->keys, hashes[turn % FORESEEN_COUNT]));
+	wm_keyed_fetch_entry(&j->keys, hashes[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
+	hashes[turn % FORESEEN_COUNT] = wm_hash(pack_key(j, keys), 0);
+	wm_keyed_fetch_place(&j->keys, hashes[turn % FORESEEN_COUNT]);
+}
+
+void
 wm_join_advance(struct wm_join *j, enum wm_join_side side, int64_t watermark_us)
 {
 	assert(!j->arrival.is_there);
@@ -581,30 +646,26 @@ static bool
 leave(struct wm_join *j, enum wm_join_side s, struct wm_queued *held, struct wm_join_row *row)
 {
 	struct side *side = &j->sides[s];
-	struct wm_entry *entry = entry_of(held);
-	bool is_gone = (held->mark & MARK_GONE) != 0, is_written = false;
+	bool is_written = side->is_preserved && (held->mark & MARK_MATCHED) == 0;
 
 	wm_queue_take(&side->queue);
-	if (!is_gone) {
-		side->held--;
-		set_side(row, s, held->time_us, bytes_of(side, held));
-		is_written = side->is_preserved && (held->mark & MARK_MATCHED) == 0;
-		if (side->is_matchless)
-			j->leaving = copy_of(held);
-		if (is_as_of(j)) {
-			const struct wm_series_item *last = nearest(j, entry, held->time_us);
-
-			if (last != NULL)
-				set_copy(row, last);
-			is_written = is_written || last != NULL;
-		}
-	}
-	if (entry == NULL)
+	if (!is_as_of(j))
+		sweep(j);
+	if ((held->mark & MARK_GONE) != 0)
+		return false;
+	side->held--;
+	set_side(row, s, held->time_us, bytes_of(side, held));
+	if (side->is_matchless)
+		j->leaving = copy_of(held);
+	if (!is_as_of(j))
 		return is_written;
-	if (is_found_by_key(j, s))
-		wm_series_drop(&key_of(entry)->series[s], side->bound_us, &j->series_bytes);
-	release_entry(j, entry);
-	return is_written;
+	struct wm_entry *entry = entry_of(held);
+	const struct wm_series_item *last = nearest(j, entry, held->time_us);
+	if (last != NULL)
+		set_copy(row, last);
+	if (entry != NULL)
+		release_entry(j, entry);
+	return is_written || last != NULL;
 }
 
 /* The rows that leave in time, of both sides by time, left before right. */
@@ -638,6 +699,9 @@ search(struct wm_join *j, struct arrival *a)
 	if (a->entry == NULL || is_as_of(j))
 		return;
 	set_range(j, a);
+	/* What is before the bound has gone. */
+	if (a->from_us < j->sides[other_side(a->side)].bound_us)
+		a->from_us = j->sides[other_side(a->side)].bound_us;
 	a->at = wm_series_seek(&key_of(a->entry)->series[other_side(a->side)], a->from_us);
 }
 
@@ -691,10 +755,8 @@ next_pair(struct wm_join *j, struct wm_join_row *row)
 static void
 leave_entry(struct wm_join *j, struct wm_entry *entry)
 {
-	if (entry == NULL)
-		return;
-	key_of(entry)->references++;
-	release_entry(j, entry);
+	if (entry != NULL)
+		drop_if_unused(j, entry);
 }
 
 /* The arrival has had its matches: it is kept if more can come. True if it is written, as none can. */

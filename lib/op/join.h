@@ -114,6 +114,13 @@ enum wm_join_verdict { WM_JOIN_USED = 0, WM_JOIN_LATE };
 /* A late record leaves no trace, but its watermark counts. */
 enum wm_join_verdict wm_join_add(struct wm_join *join, enum wm_join_side side, const struct wm_join_record *record);
 
+/*
+ * The keys of a record that will be added a few records from now (6 are enough), of either side: what that needs comes from
+ * memory meanwhile, for which adding would otherwise wait, about as long as all its other work takes. Changes nothing, and
+ * may be left out or be wrong. Nothing may be left to drain.
+ */
+void wm_join_foresee(struct wm_join *join, const struct wm_value *keys);
+
 /* Moves the watermark of a side on. WM_TIME_END: it has ended. */
 void wm_join_advance(struct wm_join *join, enum wm_join_side side, int64_t watermark_us);
 

@@ -45,6 +45,16 @@ wm_series_is_empty(const struct wm_series *series)
 	return series->form == WM_SERIES_EMPTY;
 }
 
+/* Has what is not in the series itself fetched from memory, if it is not much. */
+static inline __attribute__((always_inline)) void
+wm_series_fetch(const struct wm_series *series)
+{
+	if (series->form < WM_SERIES_CHUNK)
+		return;
+	__builtin_prefetch(series->in.chunk);
+	__builtin_prefetch((const void *)((uintptr_t)series->in.chunk + 64));
+}
+
 /* Empties it. */
 void wm_series_release(struct wm_series *series, size_t *bytes);
 
