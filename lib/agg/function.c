@@ -37,9 +37,7 @@ print_number(double value, struct wm_buf *out)
 static enum wm_kind
 print_integer(uint64_t value, struct wm_buf *out)
 {
-	struct wm_decimal_sum sum = { .whole = value };
-
-	wm_decimal_sum_print(&sum, out);
+	wm_integer_print(value, out);
 	return WM_KIND_NUMBER;
 }
 
@@ -65,10 +63,12 @@ static enum wm_kind
 print_avg(const struct wm_output *output, const void *cell, int64_t window_us, struct wm_buf *out)
 {
 	uint64_t count = values_of(output, cell);
+	size_t before = out->len;
 
 	(void)window_us;
-	return count == 0 ? WM_KIND_NULL
-			  : print_number(wm_decimal_sum_mean(part_of(output, cell, WM_PART_SUM), count), out);
+	if (count != 0)
+		wm_decimal_mean_print(part_of(output, cell, WM_PART_SUM), count, out);
+	return out->len == before ? WM_KIND_NULL : WM_KIND_NUMBER;
 }
 
 /* Not finite for less than two values. */

@@ -101,6 +101,9 @@ void wm_decimal_sum_print(const struct wm_decimal_sum *sum, struct wm_buf *out);
 /* Sum / count, rounded once, to be printed by wm_double_print(); not finite where it has no value. count > 0. */
 double wm_decimal_sum_mean(const struct wm_decimal_sum *sum, uint64_t count);
 
+/* What wm_double_print() makes of that mean; nothing where it has no value. count > 0. */
+void wm_decimal_mean_print(const struct wm_decimal_sum *sum, uint64_t count, struct wm_buf *out);
+
 void wm_decimal_sum_encode(const struct wm_decimal_sum *sum, struct wm_buf *out);
 bool wm_decimal_sum_decode(struct wm_decimal_sum *sum, struct wm_get *in);
 
@@ -129,6 +132,8 @@ bool wm_square_sum_decode(struct wm_square_sum *sum, struct wm_get *in);
 
 /* numerator / denominator correctly rounded; denominator > 0. For rates and shares. */
 double wm_ratio(uint64_t numerator, uint64_t denominator);
+
+void wm_integer_print(uint64_t value, struct wm_buf *out);
 
 /*
  * The shortest text that reads back as the same double; integers from 2^53 to 10^21 with all their digits.
