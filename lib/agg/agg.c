@@ -32,7 +32,7 @@ add_value(const struct wm_measure *measure, void *cell, struct wm_arena *arena, 
 	if (has & WM_PART_BIT(WM_PART_COUNT))
 		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
 	if (has & WM_PART_BIT(WM_PART_SUM))
-		wm_decimal_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
+		wm_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), arena, &reading->number);
 	if (has & WM_PART_BIT(WM_PART_SQUARES))
 		wm_square_sum_add(wm_measure_part(measure, cell, WM_PART_SQUARES), &reading->number);
 	if (has & WM_PART_BIT(WM_PART_MIN))
@@ -58,16 +58,16 @@ add_plainly(const struct wm_measure *measure, void *cell, const struct wm_readin
 {
 	unsigned has = measure->parts;
 
-	if ((has & ~PLAIN_PARTS) != 0 || ((has & WM_PART_BIT(WM_PART_SUM)) != 0 && !reading->number.is_exact) ||
+	if ((has & ~PLAIN_PARTS) != 0 ||
 		((has & WM_PART_BIT(WM_PART_MIN)) != 0 &&
 			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
 		((has & WM_PART_BIT(WM_PART_MAX)) != 0 &&
-			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)))
+			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)) ||
+		((has & WM_PART_BIT(WM_PART_SUM)) != 0 &&
+			!wm_sum_add_short(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number)))
 		return false;
 	if (has & WM_PART_BIT(WM_PART_COUNT))
 		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
-	if (has & WM_PART_BIT(WM_PART_SUM))
-		wm_decimal_sum_add_exact(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
 	return true;
 }
 

@@ -466,10 +466,17 @@ rest_decode(double *rest, double *error, struct wm_get *in)
 void
 wm_decimal_sum_add(struct wm_decimal_sum *sum, const struct wm_decimal *number)
 {
-	if (number->is_exact)
-		wm_decimal_sum_add_exact(sum, number);
-	else
+	if (!number->is_exact) {
 		rest_add(&sum->rest, &sum->rest_error, number->nearest);
+		return;
+	}
+	int64_t fraction = sum->fraction + number->fraction;
+	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
+	wm_int128 whole = number->whole + carried; /* fits: a number has at most 38 digits */
+
+	sum->fraction = fraction - carried * WM_FRACTION_ONE;
+	if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
+		sum->carry += whole < 0 ? -1 : 1;
 }
 
 void
