@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/codec.h"
+#include "lib/base/mem.h"
 
 /* Tag of a key of several columns (or none): above every enum wm_kind. */
 #define TAG_COMPOSITE 15
@@ -98,10 +99,14 @@ wm_keys_prefix(const struct wm_entry *entry)
 /* So few items are compared. */
 #define COMPARED_MAX 24
 
-/* From so many on it pays to look at more bits at once. */
-#define MANY_ITEMS 4096
-#define DIGIT_BITS 8
-#define DIGIT_BITS_MANY 11
+/* How many bits are looked at, and in one step, by the number of items: what these leave in one place is sorted for itself. */
+#define FEW_ITEMS ((size_t)1 << 10)
+#define MANY_ITEMS ((size_t)1 << 20)
+#define DIGIT_BITS_FEW 16
+#define DIGIT_BITS 22
+#define DIGIT_BITS_MAX 32
+#define STEP_BITS_FEW 8
+#define STEP_BITS_MAX 11
 
 /* Sorted within each other; deeper, keys are made to be bad, and compared. */
 #define LEVELS_MAX 64
@@ -117,7 +122,7 @@ struct place {
 	size_t offset; /* in its text */
 };
 
-/* The bits of a word in which some differ, from the highest: up to a digit's worth, as pieces of its bytes. */
+/* The bits of a word in which some differ, from the highest: up to so many, as pieces of its bytes. */
 struct digit {
 	size_t pieces_count;
 	unsigned bits;
@@ -238,10 +243,10 @@ digit_of(uint64_t differing, unsigned bits_max)
 	return digit;
 }
 
-static inline size_t
+static inline uint64_t
 digit_value(const struct digit *digit, uint64_t word)
 {
-	size_t value = 0;
+	uint64_t value = 0;
 
 	for (size_t i = 0; i < digit->pieces_count; i++) {
 		unsigned width = digit->pieces[i].width;
@@ -251,33 +256,67 @@ digit_value(const struct digit *digit, uint64_t word)
 	return value;
 }
 
-/* Sorts by a digit: counts, and moves each to where its like go. */
+/* Sorts by so many bits of each number, and leaves those that are the same in them in their order. */
 static void
-deal_out(struct wm_keys_item *items, size_t count, const struct digit *digit)
+deal_out(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits)
 {
-	uint32_t next[1 << DIGIT_BITS_MANY], end[1 << DIGIT_BITS_MANY], at = 0;
-	size_t values_count = (size_t)1 << digit->bits;
+	uint32_t next[1 << STEP_BITS_MAX], at = 0;
+	size_t values_count = (size_t)1 << bits;
 
-	memset(end, 0, values_count * sizeof(end[0]));
+	memset(next, 0, values_count * sizeof(next[0]));
 	for (size_t i = 0; i < count; i++)
-		end[digit_value(digit, items[i].word)]++;
+		next[from[i] >> shift & (values_count - 1)]++;
 	for (size_t value = 0; value < values_count; value++) {
+		uint32_t with_value = next[value];
+
 		next[value] = at;
-		end[value] = at += end[value];
+		at += with_value;
 	}
-	for (size_t value = 0; value < values_count; value++) {
-		while (next[value] < end[value]) {
-			struct wm_keys_item item = items[next[value]];
+	for (size_t i = 0; i < count; i++)
+		to[next[from[i] >> shift & (values_count - 1)]++] = from[i];
+}
 
-			for (size_t to; (to = digit_value(digit, item.word)) != value;) {
-				struct wm_keys_item other = items[next[to]];
+#define PLACE_MASK UINT64_C(0xffffffff)
 
-				items[next[to]++] = item;
-				item = other;
-			}
-			items[next[value]++] = item;
+/* Moves the item of each place in order to where that stands; its place becomes that one. */
+static void
+move_items(struct wm_keys_item *items, size_t count, uint64_t *order)
+{
+	for (size_t first = 0; first < count; first++) {
+		struct wm_keys_item item = items[first];
+		size_t to = first;
+
+		for (size_t from; (from = order[to] & PLACE_MASK) != first; to = from) {
+			items[to] = items[from];
+			order[to] = (order[to] & ~PLACE_MASK) | to;
 		}
+		if (to == first)
+			continue;
+		items[to] = item;
+		order[to] = (order[to] & ~PLACE_MASK) | to;
 	}
+}
+
+/* Sorts by a digit, which then stands in the upper half of each number of order; other is room for as many. */
+static void
+sort_by_digit(struct wm_keys_item *items, size_t count, const struct digit *digit, uint64_t *order, uint64_t *other)
+{
+	unsigned step_max = count < FEW_ITEMS ? STEP_BITS_FEW : STEP_BITS_MAX;
+	unsigned steps = (digit->bits + step_max - 1) / step_max, step_bits = (digit->bits + steps - 1) / steps;
+	uint64_t *from = order, *to = other;
+
+	for (size_t i = 0; i < count; i++)
+		from[i] = digit_value(digit, items[i].word) << 32 | i;
+	for (unsigned step = 0; step < steps; step++) {
+		uint64_t *dealt = to;
+
+		deal_out(from, to, count, 32 + step * step_bits, step_bits);
+		to = from;
+		from = dealt;
+	}
+	if (from != order)
+		memcpy(order, from, count * sizeof(order[0]));
+	move_items(items, count, order);
 }
 
 /* Few items, of which the words are loaded. */
@@ -297,9 +336,16 @@ insert(struct wm_keys_item *items, size_t count)
 	}
 }
 
-/* Items that are the same before a place, for which their words are loaded. */
+static unsigned
+digit_bits(size_t count)
+{
+	return count < FEW_ITEMS ? DIGIT_BITS_FEW : count < MANY_ITEMS ? DIGIT_BITS : DIGIT_BITS_MAX;
+}
+
+/* Items that are the same before a place, for which their words are loaded. order and other: room for a number for each. */
 static void
-sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct place place, unsigned level)
+sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct place place, unsigned level,
+	uint64_t *order, uint64_t *other)
 {
 	uint64_t differing;
 
@@ -314,15 +360,16 @@ sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct
 		}
 		load_words(items, count, columns_count, &place);
 	}
-	struct digit digit = digit_of(differing, count < MANY_ITEMS ? DIGIT_BITS : DIGIT_BITS_MANY);
-	deal_out(items, count, &digit);
+	struct digit digit = digit_of(differing, digit_bits(count));
+	sort_by_digit(items, count, &digit, order, other);
 	for (size_t first = 0, next; first < count; first = next) {
-		size_t value = digit_value(&digit, items[first].word);
+		uint64_t value = order[first] >> 32;
 
-		for (next = first + 1; next < count && digit_value(&digit, items[next].word) == value;)
+		for (next = first + 1; next < count && order[next] >> 32 == value;)
 			next++;
 		if (next - first > 1)
-			sort_from(items + first, next - first, columns_count, place, level + 1);
+			sort_from(items + first, next - first, columns_count, place, level + 1, order + first,
+				other + first);
 	}
 }
 
@@ -336,7 +383,13 @@ wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count)
 		return;
 	}
 	load_words(items, count, columns_count, &place);
-	sort_from(items, count, columns_count, place, 0);
+	if (count <= COMPARED_MAX) {
+		insert(items, count);
+		return;
+	}
+	uint64_t *order = wm_reallocarray(NULL, count, 2 * sizeof(uint64_t));
+	sort_from(items, count, columns_count, place, 0, order, order + count);
+	free(order);
 }
 
 bool

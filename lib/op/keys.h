@@ -61,7 +61,7 @@ struct wm_keys_item {
 };
 
 /*
- * Sorts items with keys of equally many columns; those of one key by number. In place, and mostly without comparing: by
+ * Sorts items with keys of equally many columns; those of one key by number. Mostly without comparing: by
  * what bits differ, as many at a time as there is use for.
  */
 void wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count);
