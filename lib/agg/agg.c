@@ -50,8 +50,8 @@ add_value(const struct wm_measure *measure, void *cell, struct wm_arena *arena, 
 }
 
 /*
- * What add_value() comes to for most values of most lists: a count, and an exact number into a sum, inside of the extremes. False, and nothing
- * done, if there is more to it.
+ * What add_value() comes to for most values of most lists: a count, extremes that are numbers, and an exact number into a sum that
+ * fits. False if there is more to it; then add_value() does it, and what is an extreme already changes nothing.
  */
 static inline bool
 add_plainly(const struct wm_measure *measure, void *cell, const struct wm_reading *reading)
@@ -60,9 +60,9 @@ add_plainly(const struct wm_measure *measure, void *cell, const struct wm_readin
 
 	if ((has & ~PLAIN_PARTS) != 0 ||
 		((has & WM_PART_BIT(WM_PART_MIN)) != 0 &&
-			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
+			!wm_extreme_add_short(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
 		((has & WM_PART_BIT(WM_PART_MAX)) != 0 &&
-			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)) ||
+			!wm_extreme_add_short(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)) ||
 		((has & WM_PART_BIT(WM_PART_SUM)) != 0 &&
 			!wm_sum_add_short(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number)))
 		return false;

@@ -54,7 +54,7 @@ reading_of(const struct wm_extreme *extreme)
 void
 wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
 {
-	if (wm_extreme_is_beyond(extreme, reading, direction))
+	if (wm_extreme_add_short(extreme, reading, direction))
 		return;
 	if (extreme->kept.kind != WM_KIND_NULL) {
 		struct wm_reading kept = reading_of(extreme);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/agg/distinct.h"
 #include "lib/agg/quantile.h"
@@ -126,19 +127,59 @@ wm_reading_compare(const struct wm_reading *a, const struct wm_reading *b)
 			    : wm_span_compare(a->value.text, b->value.text);
 }
 
-/* Whether both are exact numbers that fit and the new one is inside, so that it changes nothing: the common case. direction as below. */
+/* Up to 16 bytes, without a call. */
+static inline void
+wm_kept_set_near(struct wm_kept *kept, const struct wm_value *value)
+{
+	struct wm_span_words words = wm_span_words(value->text);
+	size_t len = value->text.len;
+
+	if (len >= 8) {
+		memcpy(kept->near, &words.low, 8);
+		memcpy(kept->near + len - 8, &words.high, 8);
+	} else if (len >= 4) {
+		memcpy(kept->near, &words.low, 4);
+		memcpy(kept->near + len - 4, &words.high, 4);
+	} else {
+		for (size_t i = 0; i < len; i++)
+			kept->near[i] = value->text.data[i];
+	}
+	kept->len = (uint32_t)len;
+	kept->kind = (uint8_t)value->kind;
+}
+
+/*
+ * Takes in an exact number that fits, in the common cases: it is the first, or both are such numbers and differ, and its text is short.
+ * False, and nothing done, in others. direction as below.
+ */
 static inline bool
-wm_extreme_is_beyond(const struct wm_extreme *extreme, const struct wm_reading *reading, int direction)
+wm_extreme_add_short(struct wm_extreme *extreme, const struct wm_reading *reading, int direction)
 {
 	const struct wm_decimal *number = &reading->number;
 
-	if (!extreme->kept.is_short || !reading->is_number || !number->is_exact || !wm_decimal_is_short(number))
+	if (!reading->is_number || !number->is_exact || !wm_decimal_is_short(number))
 		return false;
 	int64_t whole = (int64_t)number->whole;
-	/* It is foreseen that the whole parts decide. */
-	return direction < 0
-		? extreme->whole < whole || (extreme->whole == whole && extreme->fraction < number->fraction)
-		: extreme->whole > whole || (extreme->whole == whole && extreme->fraction > number->fraction);
+	if (extreme->kept.is_short) {
+		/* It is foreseen that the whole parts decide. */
+		if (direction < 0 ? extreme->whole < whole : extreme->whole > whole)
+			return true;
+		if (extreme->whole == whole) {
+			if (extreme->fraction == number->fraction)
+				return false;
+			if ((extreme->fraction < number->fraction) == (direction < 0))
+				return true;
+		}
+	} else if (extreme->kept.kind != WM_KIND_NULL) {
+		return false;
+	}
+	if (reading->value.text.len > WM_KEPT_NEAR_MAX || extreme->kept.is_far)
+		return false;
+	extreme->whole = whole;
+	extreme->fraction = number->fraction;
+	extreme->kept.is_number = extreme->kept.is_short = true;
+	wm_kept_set_near(&extreme->kept, &reading->value);
+	return true;
 }
 
 /*

@@ -157,7 +157,7 @@ value_at(const struct wm_entry *entry, size_t column, size_t columns_count)
 }
 
 /* Bytes of a text from an offset on, the first one highest, and zeros behind the last. */
-static uint64_t
+static inline uint64_t
 word_at(struct wm_span text, size_t offset)
 {
 	size_t left = text.len > offset ? text.len - offset : 0;
@@ -184,9 +184,13 @@ static void
 load_words(struct wm_keys_item *items, size_t count, size_t columns_count, const struct place *place)
 {
 	for (size_t i = 0; i < count; i++) {
+		const struct wm_entry *entry = items[i].entry;
+
 		if (i + FETCH_AHEAD < count)
 			__builtin_prefetch(items[i + FETCH_AHEAD].entry);
-		items[i].word = word_at(value_at(items[i].entry, place->column, columns_count).text, place->offset);
+		items[i].word = word_at(
+			columns_count == 1 ? wm_entry_key(entry) : value_at(entry, place->column, columns_count).text,
+			place->offset);
 	}
 }
 
