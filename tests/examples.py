@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""The jobs of examples/, run night after night on generated days and held to a batch computation by SQLite.
+
+quarantine  every night the published table is what all raw rows give, the daily table only grows, a repeat changes nothing
+replay      every night the days of the range are what all raw rows give, and no other day has changed
+locked      a second run leaves at once and changes nothing
+broken      input that cannot be read, or is not there, leaves the table as it was
+killed      after SIGKILL at any moment a reader finds the old table or the new one, never less, and the next run ends well
+
+Names on the command line run those alone; WM_SEED takes other rows.
+"""
+
+import collections
+import csv
+import datetime
+import fcntl
+import hashlib
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness
+
+SEED = int(os.environ.get("WM_SEED", "1"))
+EXAMPLES = harness.ROOT / "examples"
+ENVIRONMENT = {**os.environ, "PATH": f"{harness.BIN}:{os.environ['PATH']}"}
+DAY_MS = 86_400_000
+FIRST_DAY = datetime.date(2025, 10, 20)
+DAYS = 32
+ROWS_A_DAY = 400
+PAGES = ["/", "/cart", "/a,b", '/say "hi"', "/search", "/très"]
+KILLS = 50
+Row = collections.namedtuple("Row", "time page user ms")
+
+
+def day_name(number):
+    return str(FIRST_DAY + datetime.timedelta(days=number))
+
+
+def random_lag(rng):
+    """Most rows come at once, some a day or six late, a few when their day has left every range."""
+    kind = rng.random()
+    if kind < 0.9:
+        return rng.randrange(3_600_000)
+    if kind < 0.96:
+        return rng.randrange(DAY_MS * 3 // 2)
+    return rng.randrange(6 * DAY_MS) if kind < 0.995 else rng.randrange(10 * DAY_MS, 15 * DAY_MS)
+
+
+def generate(seed, rows_a_day=ROWS_A_DAY, days=DAYS):
+    """Rows by the day of their arrival, in the order of arrival; times in milliseconds since the first day."""
+    rng = random.Random(seed)
+    arrived = []
+    for day in range(days):
+        arrivals = sorted(rng.randrange(DAY_MS) for _ in range(rows_a_day))
+        arrived.append([Row(day * DAY_MS + at - random_lag(rng), rng.choice(PAGES), f"u{rng.randrange(60)}",
+                            rng.randrange(20) if rng.random() < 0.9 else rng.randrange(5000)) for at in arrivals])
+    return arrived
+
+
+def iso(ms):
+    moment = datetime.datetime.combine(FIRST_DAY, datetime.time()) + datetime.timedelta(milliseconds=ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+def write_raw(folder, number, rows):
+    (folder / "raw").mkdir(exist_ok=True)
+    with open(folder / "raw" / f"{day_name(number)}.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Row._fields)
+        writer.writerows((iso(row.time), *row[1:]) for row in rows)
+
+
+class Batch:
+    """All rows that have arrived, in a database."""
+
+    def __init__(self):
+        self.database = sqlite3.connect(":memory:")
+        self.database.execute("CREATE TABLE rows (time INTEGER, day INTEGER, page TEXT, user TEXT, ms INTEGER)")
+
+    def add(self, rows):
+        # Days before the first one are negative: divided toward the past.
+        self.database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)",
+                                  [(row.time, row.time // DAY_MS, *row[1:]) for row in rows])
+
+    def visits(self):
+        """Lines of the days that are complete at a delay of one day."""
+        return self.database.execute("""
+            SELECT day, page, count(*), sum(ms), max(ms) FROM rows
+            WHERE (day + 1) * 86400000 <= (SELECT max(time) FROM rows) - 86400000
+            GROUP BY day, page ORDER BY day, CAST(page AS BLOB)""").fetchall()
+
+    def latency(self, begin, end):
+        """Lines of the days from begin to before end; the percentile by nearest rank."""
+        return self.database.execute("""
+            SELECT day, page, count(*), sum(ms) * 1.0 / count(*),
+                   max(CASE WHEN place = (95 * total + 99) / 100 THEN ms END), count(DISTINCT user)
+            FROM (SELECT *, row_number() OVER (PARTITION BY day, page ORDER BY ms) AS place,
+                         count(*) OVER (PARTITION BY day, page) AS total FROM rows)
+            WHERE day >= ? AND day < ? GROUP BY day, page ORDER BY day, CAST(page AS BLOB)""", (begin, end)).fetchall()
+
+
+def table_of(path, columns):
+    """Rows of a table as SQLite gives them: the number of the day, the page, numbers."""
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = list(csv.reader(file))
+    if lines[0] != ["window_start", "window_end", "page", *columns]:
+        raise ValueError(f"{path.name} begins with {lines[0]}")
+    rows = []
+    for start, end, page, *numbers in lines[1:]:
+        day = (datetime.date.fromisoformat(start[:10]) - FIRST_DAY).days
+        if start != f"{day_name(day)}T00:00:00Z" or end != f"{day_name(day + 1)}T00:00:00Z":
+            raise ValueError(f"{path.name} has a window {start}, {end}")
+        rows.append((day, page, *map(float, numbers)))
+    return rows
+
+
+def visits_of(folder, name="published.csv"):
+    return table_of(folder / name, ["count", "ms_sum", "ms_max"])
+
+
+def latency_of(folder):
+    return table_of(folder / "latency.csv", ["count", "ms_avg", "ms_p95", "user_distinct"])
+
+
+def start(script, *args):
+    return subprocess.Popen([EXAMPLES / script, *map(str, args)], env=ENVIRONMENT, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, start_new_session=True)
+
+
+def run(script, *args, status=0):
+    """Runs a script, which must end with that status; what it said."""
+    with start(script, *args) as process:
+        said = process.communicate(timeout=harness.TIMEOUT_SECONDS)[1].decode()
+    if process.returncode != status or (status == 0 and said):
+        raise ValueError(f"{script} {' '.join(map(str, args))}: status {process.returncode}\n{said}")
+    return said
+
+
+def first_difference(got, want):
+    pairs = [(g, w) for g, w in zip(got, want) if g != w]
+    return f"got {pairs[0][0]}, not {pairs[0][1]}" if pairs else f"{len(got)} rows, not {len(want)}"
+
+
+def law_quarantine(tap, folder):
+    batch, fault, before, nights, late_rows = Batch(), None, b"", 0, 0
+    for number, rows in enumerate(generate(SEED)):
+        write_raw(folder, number, rows)
+        batch.add(rows)
+        # At the first there is nothing that is complete; a night now and then is missed.
+        if number % 5 == 3 and number != DAYS - 1:
+            continue
+        run("quarantine.sh", folder)
+        nights += 1
+        got, want = visits_of(folder), batch.visits()
+        daily, published = (folder / "daily.csv").read_bytes(), (folder / "published.csv").read_bytes()
+        late_rows = (folder / "late.csv").read_bytes().count(b"\n") - 1
+        run("quarantine.sh", folder)
+        if got != want:
+            fault = f"{day_name(number)}: {first_difference(got, want)}"
+        elif not daily.startswith(before):
+            fault = f"{day_name(number)}: what daily.csv had is no longer there"
+        elif (folder / "published.csv").read_bytes() != published or (folder / "daily.csv").read_bytes() != daily:
+            fault = f"{day_name(number)}: a repeat changed the table"
+        elif sum(row[2] for row in visits_of(folder, "daily.csv")) + late_rows != sum(row[2] for row in want):
+            fault = f"{day_name(number)}: daily.csv and late.csv are not all rows of the complete days"
+        if fault:
+            break
+        before = daily
+    else:
+        # Or nothing was tested.
+        if late_rows < 100 or len(want) < 150:
+            fault = f"{late_rows} late rows, {len(want)} rows published"
+    left = sorted(path.name for path in folder.iterdir())
+    if not fault and left != ["daily.csv", "late.csv", "lock", "published.csv", "raw", "rejects.ndjson"]:
+        fault = f"left behind: {left}"
+    tap.ok(fault is None, f"quarantine: {nights} nights, {late_rows} late rows, each table as by SQLite", f"WM_SEED={SEED}", fault or "")
+
+
+def law_replay(tap, folder):
+    batch, fault, want = Batch(), None, {}
+    for number, rows in enumerate(generate(SEED + 1)):
+        write_raw(folder, number, rows)
+        batch.add(rows)
+        begin, end = number - 7, number + 1
+        run("replay.sh", folder, day_name(begin), day_name(end))
+        want = {day: lines for day, lines in want.items() if day < begin or day >= end}
+        for line in batch.latency(begin, end):
+            want.setdefault(line[0], []).append(line)
+        lines = [line for day in sorted(want) for line in want[day]]
+        got, once = latency_of(folder), (folder / "latency.csv").read_bytes()
+        run("replay.sh", folder, day_name(begin), day_name(end))
+        if got != lines:
+            fault = f"{day_name(number)}: {first_difference(got, lines)}"
+        elif (folder / "latency.csv").read_bytes() != once:
+            fault = f"{day_name(number)}: a repeat changed the table"
+        if fault:
+            break
+    else:
+        # Rows that came when their day had left the range need a longer one.
+        everything = batch.latency(-30, DAYS)
+        if latency_of(folder) == everything:
+            fault = "no row came too late for the range: nothing was tested"
+        run("replay.sh", folder, day_name(-30), day_name(DAYS))
+        if not fault and latency_of(folder) != everything:
+            fault = f"the long range: {first_difference(latency_of(folder), everything)}"
+    left = sorted(path.name for path in folder.iterdir())
+    if not fault and left != ["latency.csv", "lock", "raw", "rejects.ndjson"]:
+        fault = f"left behind: {left}"
+    tap.ok(fault is None, f"replay: {DAYS} nights, and then all days, as by SQLite", f"WM_SEED={SEED}", fault or "")
+
+
+def small_folder(folder, days=12):
+    for number, rows in enumerate(generate(SEED, 40, days)):
+        write_raw(folder, number, rows)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def law_locked(tap, folder):
+    small_folder(folder)
+    fault = None
+    for script in ("quarantine.sh", "replay.sh"):
+        run(script, folder, *(["2025-10-20", "2025-11-01"] if script == "replay.sh" else []))
+        before = contents(folder)
+        write_raw(folder, 12, generate(SEED, 40, 13)[12])
+        before[f"raw/{day_name(12)}.csv"] = (folder / "raw" / f"{day_name(12)}.csv").read_bytes()
+        with open(folder / "lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            said = run(script, folder, status=1)
+        if said != f"{script}: another run is at work in {folder}\n" or contents(folder) != before:
+            fault = f"{script}: {said}"
+        (folder / "raw" / f"{day_name(12)}.csv").unlink()
+    tap.ok(fault is None, "locked: a second run leaves at once", fault or "")
+
+
+def law_broken(tap, folder):
+    small_folder(folder)
+    faults = []
+    days = (day_name(0), day_name(12))
+    tables = ("published.csv", "latency.csv")
+    run("quarantine.sh", folder)
+    run("replay.sh", folder, *days)
+    good = [(folder / name).read_bytes() for name in tables]
+
+    def refused(what, words, *command):
+        said = run(*command, status=words[0])
+        if words[1] not in said or [(folder / name).read_bytes() for name in tables] != good:
+            faults.append(f"{what}: {said}")
+
+    # A record that cannot be read is told of, and does not stop the night.
+    raw = folder / "raw" / f"{day_name(13)}.csv"
+    raw.write_text("time,page,user,ms\nsoon,/,u1,1\n")
+    for script, args in (("quarantine.sh", ()), ("replay.sh", days)):
+        with start(script, folder, *args) as process:
+            said = process.communicate()[1].decode()
+        if process.returncode != 0 or said != f"{script}: 1 records could not be read: see {folder}/rejects.ndjson\n":
+            faults.append(f"a record that is none: {process.returncode}: {said}")
+        if b"soon" not in (folder / "rejects.ndjson").read_bytes():
+            faults.append("a record that is none: it is not in rejects.ndjson")
+    # A file that cannot be read, one with other columns.
+    raw.unlink()
+    raw.mkdir()
+    refused("a folder", (3, "Is a directory"), "quarantine.sh", folder)
+    refused("a folder", (3, "Is a directory"), "replay.sh", folder, *days)
+    raw.rmdir()
+    raw.write_text("at,page,ms\n2025-10-21,/,1\n")
+    refused("other columns", (2, "another column 'at'"), "quarantine.sh", folder)
+    refused("other columns", (2, "another column 'at'"), "replay.sh", folder, *days)
+    raw.unlink()
+    # Raw files that are gone: the table must not lose the range.
+    refused("no rows", (1, "raw has no rows from 2025-09-01 to before 2025-09-02: the table stays as it is"), "replay.sh",
+            folder, "2025-09-01", "2025-09-02")
+    refused("no such files", (2, "names no file"), "replay.sh", folder, "2025-11-05", "2025-11-06")
+    for path in (folder / "raw").iterdir():
+        path.unlink()
+    refused("no files", (3, "No such file"), "quarantine.sh", folder)
+    refused("no files", (2, "names no file"), "replay.sh", folder, *days)
+    tap.ok(not faults, "broken: what cannot be read leaves the tables as they were", *faults)
+
+
+class Reader(threading.Thread):
+    """Opens a table again and again; it must be one of two."""
+
+    def __init__(self, path, sums):
+        super().__init__()
+        self.path, self.sums = path, sums
+        self.reads, self.fault, self.is_over = 0, None, False
+
+    def run(self):
+        while not self.is_over and not self.fault:
+            data = self.path.read_bytes()
+            self.reads += 1
+            if hashlib.sha256(data).digest() not in self.sums:
+                self.fault = f"a reader found a table of {len(data)} bytes, neither the old nor the new one"
+            time.sleep(0.002)
+
+
+def put(path, data):
+    """As the jobs do it."""
+    new = path.with_name("put.new")
+    new.write_bytes(data)
+    new.rename(path)
+
+
+def kill_often(tap, folder, name, table, command, late_name):
+    """Kills a job at moments of all kinds, among them when the new table is being written."""
+    rng = random.Random(SEED)
+    table = folder / table
+    old = table.read_bytes()
+    begin = time.monotonic()
+    run(*command)
+    seconds = time.monotonic() - begin
+    new = table.read_bytes()
+    put(table, old)
+    reader = Reader(table, {hashlib.sha256(old).digest(), hashlib.sha256(new).digest()})
+    reader.start()
+    killed, while_writing, afterwards, fault = 0, 0, 0, None
+    for attempt in range(10 * KILLS):
+        if killed == KILLS or fault:
+            break
+        put(table, old)
+        with start(*command) as process:
+            if attempt % 2:
+                time.sleep(rng.random() * seconds)
+            else:
+                # When there is a new table beside the old one.
+                while process.poll() is None and not list(folder.glob(late_name)):
+                    time.sleep(0.0005)
+                time.sleep(rng.random() * seconds * 0.3)
+            while_writing += bool(list(folder.glob(late_name)))
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            killed += process.wait() == -signal.SIGKILL
+        data = table.read_bytes()
+        if data not in (old, new):
+            fault = f"killed {killed} times: a table of {len(data)} bytes, neither the old nor the new one"
+        afterwards += data == new
+    reader.is_over = True
+    reader.join()
+    run(*command)
+    fault = fault or reader.fault
+    if not fault and table.read_bytes() != new:
+        fault = "the run after the kills gives another table"
+    if not fault and [path for path in folder.iterdir() if path.name.startswith(".") or path.suffix == ".new"]:
+        fault = f"left behind: {sorted(path.name for path in folder.iterdir())}"
+    if not fault and (old == new or while_writing == 0):
+        fault = f"nothing was tested: {while_writing} kills while the table was written"
+    tap.ok(fault is None and killed == KILLS,
+           f"killed: {name} {killed} times, {while_writing} of them while it wrote, {reader.reads} reads: the old table or the new",
+           fault or f"{killed} kills of {KILLS}")
+    tap.note(f"{afterwards} times the new table was in place already")
+
+
+def law_killed(tap, folder):
+    # A long table, so that its rewriting takes a while; its days are before those of the raw rows.
+    replay = folder / "replay"
+    replay.mkdir()
+    small_folder(replay)
+    days = (day_name(0), day_name(12))
+    run("replay.sh", replay, day_name(0), day_name(6))
+    lines = (replay / "latency.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    history = [f"{datetime.date.fromordinal(i // 300 + 735_000)}T00:00:00Z,{datetime.date.fromordinal(i // 300 + 735_001)}T00:00:00Z,"
+               f"/{i % 300:03d},{i},1.5,2,3\n" for i in range(200_000)]
+    (replay / "latency.csv").write_text("".join([lines[0], *history, *lines[1:]]), encoding="utf-8")
+    kill_often(tap, replay, "replay.sh", "latency.csv", ("replay.sh", replay, *days), ".latency.csv.*")
+
+    quarantine = folder / "quarantine"
+    quarantine.mkdir()
+    arrived = generate(SEED, 10_000, 12)
+    for number, rows in enumerate(arrived[:-2]):
+        write_raw(quarantine, number, rows)
+    run("quarantine.sh", quarantine)
+    for number, rows in enumerate(arrived[-2:]):
+        write_raw(quarantine, 10 + number, rows)
+    kill_often(tap, quarantine, "quarantine.sh", "published.csv", ("quarantine.sh", quarantine), "published.new")
+
+
+LAWS = {"quarantine": law_quarantine, "replay": law_replay, "locked": law_locked, "broken": law_broken, "killed": law_killed}
+
+
+def main():
+    tap = harness.Tap()
+    for name in sys.argv[1:] or LAWS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                LAWS[name](tap, pathlib.Path(folder))
+            except (OSError, ValueError) as error:
+                tap.ok(False, name, error)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
