@@ -56,13 +56,13 @@ def random_lag(rng):
     return rng.randrange(6 * DAY_MS) if kind < 0.995 else rng.randrange(10 * DAY_MS, 15 * DAY_MS)
 
 
-def generate(seed, rows_a_day=ROWS_A_DAY, days=DAYS):
+def generate(seed, rows_a_day=ROWS_A_DAY, days=DAYS, pages=PAGES):
     """Rows by the day of their arrival, in the order of arrival; times in milliseconds since the first day."""
     rng = random.Random(seed)
     arrived = []
     for day in range(days):
         arrivals = sorted(rng.randrange(DAY_MS) for _ in range(rows_a_day))
-        arrived.append([Row(day * DAY_MS + at - random_lag(rng), rng.choice(PAGES), f"u{rng.randrange(60)}",
+        arrived.append([Row(day * DAY_MS + at - random_lag(rng), rng.choice(pages), f"u{rng.randrange(60)}",
                             rng.randrange(20) if rng.random() < 0.9 else rng.randrange(5000)) for at in arrivals])
     return arrived
 
@@ -304,7 +304,7 @@ class Reader(threading.Thread):
             self.reads += 1
             if hashlib.sha256(data).digest() not in self.sums:
                 self.fault = f"a reader found a table of {len(data)} bytes, neither the old nor the new one"
-            time.sleep(0.002)
+            time.sleep(0.0005)
 
 
 def put(path, data):
@@ -380,7 +380,7 @@ def law_killed(tap, folder):
 
     quarantine = folder / "quarantine"
     quarantine.mkdir()
-    arrived = generate(SEED, 10_000, 12)
+    arrived = generate(SEED, 10_000, 12, [f"/{i:04d}" for i in range(3000)])
     for number, rows in enumerate(arrived[:-2]):
         write_raw(quarantine, number, rows)
     run("quarantine.sh", quarantine)
