@@ -339,12 +339,14 @@ def kill_often(tap, folder, name, table, command, late_name):
                 while process.poll() is None and not list(folder.glob(late_name)):
                     time.sleep(0.0005)
                 time.sleep(rng.random() * seconds * 0.3)
-            while_writing += bool(list(folder.glob(late_name)))
+            is_writing = bool(list(folder.glob(late_name)))
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            killed += process.wait() == -signal.SIGKILL
+            is_killed = process.wait() == -signal.SIGKILL
+            killed += is_killed
+            while_writing += is_killed and is_writing
         data = table.read_bytes()
         if data not in (old, new):
             fault = f"killed {killed} times: a table of {len(data)} bytes, neither the old nor the new one"
