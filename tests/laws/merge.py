@@ -256,6 +256,10 @@ def law_replace(tap, folder):
         table = random_table(rng, rng.randrange(60), form)
         begin = rng.randrange(900)
         end = begin + rng.randrange(1, 200)
+        if len(table) > 1 and rng.random() < 0.4:  # bounds that are times of rows, with rows between them or not
+            at = rng.randrange(len(table) - 1)
+            begin, end = table[at][0] + rng.randrange(2), table[rng.randrange(at + 1, min(at + 4, len(table)))][0]
+            end = max(end, begin + 1)
         late = [(s, line) for s, line in random_table(rng, 60, form) if begin <= s < end]
         if rng.random() < 0.3:
             rng.shuffle(table)
