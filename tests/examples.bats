@@ -28,12 +28,12 @@ make_shop() {
 }
 
 @test "scripts pass shellcheck and run by sh" {
-	for script in "$examples"/*.sh; do
+	for script in "$examples"/*.sh "$examples"/*/*.sh; do
 		assert_equal "$(head -n 1 "$script")" "#!/bin/sh"
 		[ -x "$script" ]
 		sh -n "$script"
 	done
-	shellcheck "$examples"/*.sh
+	shellcheck "$examples"/*.sh "$examples"/*/*.sh
 }
 
 # What cron makes of the crontab: variables, then lines of five fields and a command, in which an unescaped % would end it.
@@ -116,6 +116,6 @@ value_of() {
 @test "README.md lists all examples" {
 	for path in "$examples"/*; do
 		name=${path##*/}
-		[ "$name" = README.md ] || grep -qF "]($name)" "$examples/README.md"
+		[ "$name" = README.md ] || grep -qE "\]\(${name}[/)]" "$examples/README.md"
 	done
 }

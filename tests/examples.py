@@ -5,6 +5,7 @@ quarantine  every night the published table is what all raw rows give, the daily
 replay      every night the days of the range are what all raw rows give, and no other day has changed
 locked      a second run leaves at once and changes nothing
 broken      input that cannot be read, or is not there, leaves the table as it was
+traffic     the generator says the truth about its rows, and wm-window and wm-merge find it in them
 killed      after SIGKILL at any moment a reader finds the old table or the new one, never less, and the next run ends well
 
 Names on the command line run those alone; WM_SEED takes other rows.
@@ -39,6 +40,7 @@ DAYS = 32
 ROWS_A_DAY = 400
 PAGES = ["/", "/cart", "/a,b", '/say "hi"', "/search", "/très"]
 KILLS = 50
+TRAFFIC = "7658aefee62d08135eca40a71e38096c6b27800fa7f892fd0c2576d33ec501d0"  # traffic.sh 1 2000
 Row = collections.namedtuple("Row", "time page user ms")
 
 
@@ -391,7 +393,72 @@ def law_killed(tap, folder):
     kill_often(tap, quarantine, "quarantine.sh", "published.csv", ("quarantine.sh", quarantine), "published.new")
 
 
-LAWS = {"quarantine": law_quarantine, "replay": law_replay, "locked": law_locked, "broken": law_broken, "killed": law_killed}
+def traffic(folder, seed, events):
+    """The rows, the truth and what is said of them."""
+    result = subprocess.run([EXAMPLES / "pipeline/traffic.sh", str(seed), str(events), "truth.csv"], cwd=folder, env=ENVIRONMENT,
+                            capture_output=True, timeout=harness.TIMEOUT_SECONDS, check=True)
+    return result.stdout.decode(), (folder / "truth.csv").read_text(encoding="utf-8"), result.stderr.decode()
+
+
+def law_traffic(tap, folder):
+    text, truth, said = traffic(folder, SEED, 30_000)
+    lines = text.splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE rows (arrived TEXT, time TEXT, id TEXT, host TEXT, page TEXT, ms INTEGER)")
+    database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", rows)
+    database.execute("""CREATE VIEW events AS SELECT min(arrived) AS arrived, time, id, page, ms,
+        strftime('%s', min(arrived)) - strftime('%s', time) AS lag FROM rows GROUP BY id""")
+
+    def number(condition, source="events"):
+        return database.execute(f"SELECT count(*) FROM {source} WHERE {condition}").fetchone()[0]
+
+    faults = []
+    # The time of a wrong clock does not say how late its row was: these may be late or not.
+    late, twice, wrong = number("lag BETWEEN 1000 AND 80000"), len(rows) - 30_000, number("lag < 0 OR lag > 80000")
+    words = [int(word) for word in said.split() if word.isdigit()]
+    if words[0] != 30_000 or words[2:] != [twice, wrong] or not late <= words[1] <= late + wrong:
+        faults.append(f"it says {said}there are {late} late, {twice} sent twice, {wrong} with a wrong clock")
+    if not (400 < late < 900 and 600 < twice < 1200 and 80 < wrong < 250):
+        faults.append(f"shares: {late} late, {twice} sent twice, {wrong} with a wrong clock")
+    if number("lag BETWEEN 301 AND 1799") or number("time LIKE '1970-01-01T00:00:%' AND lag > 80000") == 0 or number("lag < -80000") == 0:
+        faults.append("lags are not as they should be")
+    if [row[0] for row in rows] != sorted(row[0] for row in rows):
+        faults.append("rows do not stand in the order of their arrival")
+    want = ["window_start,window_end,page,count,ms_sum,ms_max"] + [
+        f"{minute}:00Z,{end},{page},{count},{total},{most}" for minute, end, page, count, total, most in database.execute(
+            """SELECT substr(time, 1, 16) AS minute, strftime('%Y-%m-%dT%H:%M:00Z', substr(time, 1, 16), '+1 minute'), page, count(*),
+               sum(ms), max(ms) FROM events WHERE lag BETWEEN 0 AND 80000 GROUP BY minute, page ORDER BY minute, page""")]
+    if truth.splitlines() != want:
+        faults.append(f"truth.csv: {first_difference(truth.splitlines(), want)}")
+    if traffic(folder, SEED, 30_000) != (text, truth, said):
+        faults.append("the same seed gives other rows")
+    # On every machine.
+    if hashlib.sha256(traffic(folder, 1, 2000)[0].encode()).hexdigest() != TRAFFIC:
+        faults.append("seed 1 gives other rows than it gave when this test was written")
+    if traffic(folder, SEED + 1, 30_000)[0] == text:
+        faults.append("another seed gives the same rows")
+
+    # Each id once, and no clock of 1970.
+    seen = set()
+    kept = [line for line, row in zip(lines[1:], rows) if not row[1].startswith("1970") and not (row[2] in seen or seen.add(row[2]))]
+    (folder / "rows.csv").write_text("\n".join(lines[:1] + kept) + "\n", encoding="utf-8")
+    window = ["wm-window", "-q", "-t", "time", "--tumbling", "1m", "-g", "page", "-a", "count,sum:ms,max:ms", "--rejects", "rejects",
+              "--overwrite"]
+    for name, more in (("daily.csv", ["-w", "10m", "--ingest", "arrived", "--max-ahead", "1h", "--late", "late.csv", "rows.csv"]),
+                       ("late-table.csv", ["late.csv"])):
+        (folder / name).write_bytes(harness.run([*window, *more], cwd=folder).stdout)
+    merged = harness.run(["wm-merge", "-k", "window_start,window_end,page", "--sum", "count,ms_sum", "--max", "ms_max", "daily.csv",
+                          "late-table.csv"], cwd=folder)
+    if merged.stdout.decode().splitlines() != want:
+        faults.append(f"merged: {first_difference(merged.stdout.decode().splitlines(), want)}\n{merged.stderr.decode()}")
+    if (folder / "late.csv").read_bytes().count(b"\n") < 200:
+        faults.append("too few rows were late: nothing was tested")
+    tap.ok(not faults, f"traffic: {late} late, {twice} sent twice, {wrong} with a wrong clock, and the truth", *faults)
+
+
+LAWS = {"quarantine": law_quarantine, "replay": law_replay, "locked": law_locked, "broken": law_broken, "traffic": law_traffic,
+        "killed": law_killed}
 
 
 def main():
