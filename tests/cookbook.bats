@@ -120,12 +120,11 @@ setup() {
 	ln -s "$(dirname "$(realpath "$quakes")")" tests/data
 	# the commands, and the table behind them
 	sed -n '/^    build\/release\/wm-window .*daily\.csv$/,/^[^ ]/p' "$readme" | sed -n 's/^    //p' >example
-	sed '/^window_start/,$d' example >commands
+	sed '/^2018/,$d' example >commands
 	bash commands >shown 2>&1
-	diff <(sed -n '/^window_start/,$p' example) shown
+	diff <(sed -n '/^2018/,$p' example) shown
 	# days of all 1707 quakes, as counted by another program
 	diff <(cut -d, -f3,4 shown) - <<-'END'
-		count,mag_max
 		198,6.1
 		231,6
 		242,6

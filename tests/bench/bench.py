@@ -132,7 +132,8 @@ def measure_rounds(contenders, rounds_count):
     return rounds
 
 
-MERGED = """COPY (SELECT window_start, window_end, page, {columns} FROM {tables} ORDER BY ALL) TO '/dev/stdout' (FORMAT csv)"""
+MERGED = """COPY (SELECT window_start, window_end, page, {columns} FROM {tables} ORDER BY ALL)
+TO '/dev/stdout' (FORMAT csv)"""
 
 
 def measure_merge(options):

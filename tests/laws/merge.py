@@ -151,7 +151,8 @@ def distinct_times(rng, rows):
             for ts, key, value in rows]
 
 
-# Options of wm-window and of wm-merge that belong together. Of --last the late value is the last in event time only where the parts are in that order.
+# Options of wm-window and of wm-merge that belong together. --last takes the late value, which is the last in event time
+# only where the parts are in that order.
 RULES = ("count,sum:v,min:v,max:v", ["--sum", "count,v_sum", "--min", "v_min", "--max", "v_max"])
 RULES_AND_LAST = (RULES[0] + ",last:v", RULES[1] + ["--last", "v_last"])
 STATES = PARTIAL_AGGREGATES
@@ -208,10 +209,9 @@ def law_grouping(tap, folder):
             rows = distinct_times(rng, [(rng.randrange(10), "a", number(rng)) for _ in range(4000)])
         window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-i", form]
         write_rows(folder / "all", rows, form)
-        for kind, (aggregates, merge, states) in {
-                "rules": (*RULES, []), "rules with last": (*RULES_AND_LAST, []), "states": (STATES, ["--keep-partial"], ["--partial"]),
-        }.items():
-            keeps_order = kind == "rules with last"
+        for kind, (aggregates, merge), states in (("rules", RULES, []), ("rules and last", RULES_AND_LAST, []),
+                                                  ("states", (STATES, ["--keep-partial"]), ["--partial"])):
+            keeps_order = kind == "rules and last"
             parts = split_rows(rng, rows, rng.randrange(2, 8))
             if keeps_order:
                 in_order = sorted(rows)
@@ -219,7 +219,8 @@ def law_grouping(tap, folder):
                 parts = [in_order[i:j] for i, j in zip([0, *cuts], [*cuts, len(rows)])]
             for index, part in enumerate(parts):
                 write_rows(folder / f"part{index}", part, form)
-                (folder / f"table{index}").write_bytes(run(folder, "wm-window", *window, *states, "-a", aggregates, f"part{index}"))
+                table = run(folder, "wm-window", *window, *states, "-a", aggregates, f"part{index}")
+                (folder / f"table{index}").write_bytes(table)
             last = merged_in_pairs(folder, rng, form, [f"table{i}" for i in range(len(parts))], merge, keeps_order)
             got = (folder / last).read_bytes()
             if states:
@@ -339,7 +340,8 @@ def law_kill(tap, folder):
     tap.ok(fault is None and killed > 0, f"kill: the old file or the new one, {KILLS} times", fault or f"{killed} killed")
 
 
-LAWS = {"split": law_split, "partial": law_partial, "late": law_late, "grouping": law_grouping, "replace": law_replace, "repeat": law_repeat, "kill": law_kill}
+LAWS = {"split": law_split, "partial": law_partial, "late": law_late, "grouping": law_grouping, "replace": law_replace,
+        "repeat": law_repeat, "kill": law_kill}
 
 
 def main():
