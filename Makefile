@@ -42,7 +42,7 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut display fields foreign header lines ndjson reader record scan writer \
+	csv cut display fields foreign header lines ndjson reader record scan stamps writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry keyed ordered pool queue series shelves table \

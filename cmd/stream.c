@@ -1305,6 +1305,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			is_due = take_in(s, due_us);
 		if (s->phase == PHASE_PUNCTUATION && !is_due) {
 			s->phase = PHASE_READ;
+			row->watermark_us = s->watermark_us;
 			if (s->facts.is_passing)
 				return STREAM_PUNCTUATION;
 		}

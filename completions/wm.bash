@@ -24,6 +24,7 @@ _wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --time-reference T
 --repeated-hour earlier|later
 -w --delay D
+--watermark-column none
 --source COLUMN
 --sources NAMES
 --policy min|max
@@ -71,6 +72,16 @@ _wm_window_options='
 --early 100rows|event:
 --fill zero|null|prev
 --partial
+--ingest now
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_stream_options
+
+_wm_stamp_options='
+--add time,watermark|time,watermark,lag|time,watermark,late
+--tumbling SIZE
+--drop-late
+--not-before T
+--not-after T
 --ingest now
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_stream_options
@@ -172,6 +183,12 @@ _wm_window() {
 }
 
 complete -F _wm_window wm-window
+
+_wm_stamp() {
+	_wm_complete "$_wm_stamp_options"
+}
+
+complete -F _wm_stamp wm-stamp
 
 _wm_lag() {
 	_wm_complete "$_wm_lag_options"

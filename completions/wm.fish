@@ -2,7 +2,7 @@
 # each tool's --help=all. Operands are files.
 
 # What the tools that read streams share.
-for tool in wm-window wm-lag
+for tool in wm-stamp wm-window wm-lag
 	complete -c $tool -s i -l input-format -x -a 'auto csv tsv ndjson clf logfmt lines' -d 'format of the input'
 	complete -c $tool -s d -l delimiter -x -d 'CSV delimiter'
 	complete -c $tool -l columns -x -d 'names of the columns of CSV without a header'
@@ -19,6 +19,7 @@ for tool in wm-window wm-lag
 	complete -c $tool -l time-reference -x -d 'for times without a year: the year nearest to T'
 	complete -c $tool -l repeated-hour -x -a 'earlier later' -d 'the hour that a clock change repeats'
 	complete -c $tool -s w -l delay -x -d 'how late rows may run'
+	complete -c $tool -l watermark-column -x -a none -d 'the watermark comes in this column'
 	complete -c $tool -l source -x -d 'a watermark for each value of this column'
 	complete -c $tool -l sources -x -d 'sources known beforehand'
 	complete -c $tool -l policy -x -a 'min max' -d 'how the watermarks of sources combine'
@@ -51,6 +52,14 @@ for tool in wm-window wm-lag
 	complete -c $tool -l help=all -d 'every option'
 	complete -c $tool -s V -l version -d 'the version'
 end
+
+complete -c wm-stamp -l add -x -a 'time,watermark time,watermark,lag time,watermark,late' -d 'what to write into the rows'
+complete -c wm-stamp -l tumbling -x -d 'windows of --add window'
+complete -c wm-stamp -l drop-late -d 'rows behind the watermark leave the stream'
+complete -c wm-stamp -l not-before -x -d 'reject event times before T'
+complete -c wm-stamp -l not-after -x -d 'reject event times after T'
+complete -c wm-stamp -l ingest -x -a now -d 'arrival time of a row'
+complete -c wm-stamp -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
 
 complete -c wm-window -l tumbling -x -d 'windows of SIZE, one after the other'
 complete -c wm-window -l sliding -x -d 'windows of SIZE, one every SLIDE'
