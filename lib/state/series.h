@@ -46,7 +46,7 @@ wm_series_is_empty(const struct wm_series *series)
 }
 
 /* Has what is not in the series itself fetched from memory, if it is not much. */
-static inline __attribute__((always_inline)) void
+static inline void
 wm_series_fetch(const struct wm_series *series)
 {
 	if (series->form < WM_SERIES_CHUNK)
