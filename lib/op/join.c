@@ -217,8 +217,8 @@ release_entry(struct wm_join *j, struct wm_entry *entry)
 	drop_if_unused(j, entry);
 }
 
-/* Has the items of an entry's series fetched. Inlined, as the compiler takes a call that only fetches for one that does nothing. */
-static inline __attribute__((always_inline)) void
+/* Has the items of an entry's series fetched. */
+__attribute__((always_inline)) static inline void
 fetch_series(struct wm_entry *entry)
 {
 	if (entry == NULL)
