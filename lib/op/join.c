@@ -587,6 +587,7 @@ wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
 	size_t turn = j->foreseen_next++;
 	uint64_t *hashes = j->foreseen;
 
+	assert(!j->arrival.is_there);
 	fetch_series(wm_keyed_at_place(&j->keys, hashes[turn % FORESEEN_COUNT]));
 	wm_keyed_fetch_entry(&j->keys, hashes[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
 	hashes[turn % FORESEEN_COUNT] = wm_hash(pack_key(j, keys), 0);

@@ -527,6 +527,8 @@ run(const struct wm_join_options *options, uint64_t seed, struct wm_buf *bytes)
 			keys[column] = texts[tap_random(&seed) % stream.texts_count];
 		if (time_us > stream.highest_us[side])
 			stream.highest_us[side] = time_us;
+		if (ok && tap_random(&seed) % 3 == 0)
+			wm_join_foresee(join, keys);
 		if (pace != IN_BATCHES)
 			ok = ok && advance(join, pace, side, watermark_of(&stream, side));
 		ok = ok && add(join, side, time_us, keys);
