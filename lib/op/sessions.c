@@ -887,6 +887,25 @@ expire(struct wm_sessions *w, struct session *session, int64_t before_us)
 	wm_expiry_put(&w->expiry, kept_until_us(w, session), session);
 }
 
+/*
+ * Most advances take one session or two, so memory is fetched across them: of sessions that come some places later, then of
+ * their keys, then of the lists in those.
+ */
+static void
+fetch_ahead(const struct wm_sessions *w)
+{
+	const struct session *session = wm_expiry_ahead(&w->expiry, 3 * FETCH_AHEAD);
+
+	if (session != NULL)
+		fetch_session(w, session);
+	session = wm_expiry_ahead(&w->expiry, 2 * FETCH_AHEAD);
+	if (session != NULL && session->entry != NULL)
+		wm_keyed_fetch(&w->groups, session->entry);
+	session = wm_expiry_ahead(&w->expiry, FETCH_AHEAD);
+	if (session != NULL && session->entry != NULL)
+		__builtin_prefetch(((const struct group *)wm_entry_value(session->entry))->older);
+}
+
 /* In groups of which each step has its memory fetched by the one before. */
 static void
 expire_all(struct wm_sessions *w, int64_t before_us)
@@ -897,8 +916,10 @@ expire_all(struct wm_sessions *w, int64_t before_us)
 	do {
 		sessions_count = 0;
 		while (sessions_count < EXPIRE_MAX &&
-			(sessions[sessions_count] = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL)
+			(sessions[sessions_count] = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL) {
 			fetch_session(w, sessions[sessions_count++]);
+			fetch_ahead(w);
+		}
 		for (size_t i = 0; i < sessions_count; i++)
 			wm_keyed_fetch(&w->groups, sessions[i]->entry);
 		for (size_t i = 0; i < sessions_count; i++)
