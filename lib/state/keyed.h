@@ -40,7 +40,7 @@ void wm_keyed_release(struct wm_keyed *keyed);
 /* In what follows hash is wm_hash(key, tag). */
 
 /* Has the place of a key fetched. */
-static inline void
+__attribute__((always_inline)) static inline void
 wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 {
 	if (keyed->slots != NULL)
@@ -48,7 +48,7 @@ wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 }
 
 /* Has an entry with a short key fetched, which may lie across two lines. NULL will do. */
-static inline void
+__attribute__((always_inline)) static inline void
 wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 {
 	__builtin_prefetch(entry);
