@@ -22,13 +22,6 @@ struct results_options {
 	bool is_filled_zero;  /* fillers have 0 where that is what no rows give; else they are empty */
 };
 
-/* A time and its text: many rows share the window that they are of. */
-struct results_time {
-	int64_t time_us;
-	size_t len; /* 0: there is none yet */
-	char text[WM_INSTANT_TEXT_MAX];
-};
-
 /* Fields are for reading. */
 struct results {
 	struct results_options options;
@@ -40,8 +33,8 @@ struct results {
 	struct wm_value *values;
 	size_t count;
 	size_t keys_count;
-	struct wm_buf text; /* of the values that are computed */
-	struct results_time start, end;
+	struct wm_buf text;                /* of the values that are computed */
+	struct wm_instant_text start, end; /* many rows share the window that they are of */
 };
 
 /*

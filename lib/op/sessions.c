@@ -713,13 +713,28 @@ count_held(struct wm_sessions *w)
 	w->held_start_us = w->held_end_us = WM_TIME_END;
 }
 
-static struct wm_span
+static inline struct wm_span
 copy_text(char **at, struct wm_span text)
 {
 	char *copy = *at;
 
-	if (text.len != 0)
+	/* Most are so short that a call would cost more. */
+	if (text.len > WM_SPAN_SHORT_MAX) {
 		memcpy(copy, text.data, text.len);
+	} else if (text.len >= 8) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(copy, &words.low, 8);
+		memcpy(copy + text.len - 8, &words.high, 8);
+	} else if (text.len >= 4) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(copy, &words.low, 4);
+		memcpy(copy + text.len - 4, &words.high, 4);
+	} else {
+		for (size_t i = 0; i < text.len; i++)
+			copy[i] = text.data[i];
+	}
 	*at += text.len;
 	return wm_span(copy, text.len);
 }
