@@ -713,43 +713,13 @@ count_held(struct wm_sessions *w)
 	w->held_start_us = w->held_end_us = WM_TIME_END;
 }
 
-static inline struct wm_span
-copy_text(char **at, struct wm_span text)
-{
-	char *copy = *at;
-
-	/* Most are so short that a call would cost more. */
-	if (text.len > WM_SPAN_SHORT_MAX) {
-		memcpy(copy, text.data, text.len);
-	} else if (text.len >= 8) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(copy, &words.low, 8);
-		memcpy(copy + text.len - 8, &words.high, 8);
-	} else if (text.len >= 4) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(copy, &words.low, 4);
-		memcpy(copy + text.len - 4, &words.high, 4);
-	} else {
-		for (size_t i = 0; i < text.len; i++)
-			copy[i] = text.data[i];
-	}
-	*at += text.len;
-	return wm_span(copy, text.len);
-}
-
 /* Whether a record can be held back: nothing comes due by it before its own session ends. */
 static bool
 can_hold(const struct wm_sessions *w, const struct wm_reading *readings, struct wm_span key, int64_t end_us)
 {
-	size_t bytes = key.len;
-
 	if (w->panes.early_rows > 0 || w->panes.early_period_us > 0 || wm_is_complete(end_us, w->watermark_us))
 		return false;
-	for (size_t i = 0; i < w->readings_count; i++)
-		bytes += readings[i].value.text.len;
-	return bytes <= HELD_TEXT_MAX;
+	return wm_readings_text_bytes(readings, w->readings_count, key) <= HELD_TEXT_MAX;
 }
 
 static void
@@ -762,12 +732,9 @@ hold(struct wm_sessions *w, const struct wm_window_record *record, struct wm_spa
 	held->end_us = end_us;
 	held->hash = wm_hash(key, tag);
 	wm_keyed_fetch_place(&w->groups, held->hash);
-	held->key = copy_text(&at, key);
+	held->key = wm_text_copy(&at, key);
 	held->tag = tag;
-	for (size_t i = 0; i < w->readings_count; i++) {
-		held->readings[i] = record->readings[i];
-		held->readings[i].value.text = copy_text(&at, record->readings[i].value.text);
-	}
+	wm_readings_copy(held->readings, record->readings, w->readings_count, at);
 	if (held->start_us < w->held_start_us)
 		w->held_start_us = held->start_us;
 	if (end_us < w->held_end_us)
