@@ -82,6 +82,7 @@ struct wm_reader {
 	const char *input_line_end;
 	struct wm_buf input_header; /* its header line, without line end */
 	size_t input_header_len;    /* of it, or NO_HEADER_LEN */
+	bool is_in_layout;          /* it is written as the stream is */
 	uint32_t *order;            /* field of the input for each column of the stream; NULL: the same order */
 
 	/* The buffer: what was read and not yet taken is data[begin] to data[end]. */
@@ -500,8 +501,12 @@ detect_format(const struct wm_reader *reader, struct wm_span line)
 static void
 fix_stream(struct wm_reader *reader)
 {
-	if (reader->first_name != NULL)
+	if (reader->first_name != NULL) {
+		reader->is_in_layout = reader->order == NULL && reader->input_delimiter == reader->delimiter &&
+			strcmp(reader->input_line_end, reader->line_end) == 0;
 		return;
+	}
+	reader->is_in_layout = true;
 	reader->first_name = wm_memdup(reader->name, strlen(reader->name));
 	reader->format = reader->input_format;
 	reader->delimiter = reader->input_delimiter;
@@ -745,6 +750,7 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 		wm_header_release(&header);
 		if (!is_well)
 			return WM_READ_FAILED;
+		fix_stream(reader);
 	} else {
 		reader->columns = header;
 		fix_stream(reader);
@@ -1411,20 +1417,12 @@ wm_reader_line_field(struct wm_reader *reader, size_t column)
 	return wm_lines_field(reader->lines, column);
 }
 
-/* Whether the current input has the layout of the stream. */
-static bool
-is_in_layout(const struct wm_reader *reader)
-{
-	return reader->order == NULL && reader->input_delimiter == reader->delimiter &&
-		strcmp(reader->input_line_end, reader->line_end) == 0;
-}
-
 struct wm_span
 wm_reader_line(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *scratch)
 {
 	struct wm_span raw = rec->raw;
 
-	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader))
+	if (raw.data[raw.len - 1] == '\n' && reader->is_in_layout)
 		return raw;
 	wm_buf_reset(scratch);
 	wm_reader_render(reader, rec, scratch);
@@ -1437,7 +1435,7 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
 	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
 
-	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader)) {
+	if (raw.data[raw.len - 1] == '\n' && reader->is_in_layout) {
 		wm_buf_add(out, raw.data, raw.len);
 		return;
 	}
