@@ -1431,7 +1431,7 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->report.rows_in == 0)
+	if (s->report.rows_in == s->report.rows_punctuation)
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))

@@ -240,6 +240,9 @@ t0=1970-01-01T00:0
 		run -0 wm-stamp -q --watermark-column none --report report --overwrite rows.$format
 		assert_equal "$(final report rows_in rows_punctuation rows_used rows_rejected)" '5 3 2 0'
 	done
+	# a filter may leave nothing but punctuation
+	run -0 wm-window --tumbling 10s -g k <<<'{"_watermark":5}'
+	assert_output ''
 	# a watermark beside a value is a row, and one without event time
 	printf 't,n,_time,_watermark\n60,a,60,50\n,x,,55\n' >rows.csv
 	run -1 wm-window -q --tumbling 10s --report report --overwrite rows.csv
