@@ -443,6 +443,17 @@ t0=1970-01-01T00:0
 	assert_equal "$(final 5 rows_late)" "$(grep ',pr,' all | grep -c ',1$')"
 }
 
+@test "of a stamped stream nobody can say which delay would have been long enough" {
+	# the row that pushed the watermark was taken out
+	wm-stamp -q -t time -w 2d "$quakes.ndjson" | grep '"net": "pr"' >pr
+	run -0 --separate-stderr bash -c 'wm-window --tumbling 1ms <pr 2>&1 >windows'
+	assert_line --index 0 --regexp '^wm-window: [0-9]+ of 62 rows were late and dropped \([0-9]+%\): --late FILE keeps such rows$'
+	assert_line --index 1 'wm-window: the delay that the stream was stamped with is short for this source'
+	assert_equal "${#lines[@]}" 2
+	run -0 --separate-stderr bash -c 'tac pr | wm-window --tumbling 1ms 2>&1 >windows'
+	assert_line --index 1 'wm-window: most rows were late: are they still in the order in which they were stamped?'
+}
+
 @test "metrics and progress know punctuation" {
 	printf '_time,_watermark\n60,50\n,55\n,60\n' | wm-window -q --tumbling 10s --metrics m.prom >out
 	run -0 grep '^wm_rows_total.*punctuation' m.prom
