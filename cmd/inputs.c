@@ -258,10 +258,11 @@ suggest_time(const struct inputs *inputs, const char *file, struct wm_span name,
 	int fd = open_file(file, &err);
 
 	if (fd != -1 && wm_column_parse(name, &column, &err)) {
-		wm_reader_want(reader, &column);
+		size_t field = wm_reader_want(reader, &column);
+
 		wm_column_release(&column);
 		wm_reader_open(reader, fd, file);
-		if (read_first(reader, &rec) && wm_instant_looks_like_time(rec.fields[inputs->columns_count].text))
+		if (read_first(reader, &rec) && wm_instant_looks_like_time(rec.fields[field].text))
 			wm_buf_addf(out, "%s%.*s", out->len == 0 ? "" : ", ", (int)name.len, name.data);
 	}
 	wm_reader_free(reader);

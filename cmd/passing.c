@@ -98,16 +98,19 @@ tell_columns(struct passing *p)
 static void
 settle_recast(struct passing *p, const struct wm_reader *layout)
 {
-	const struct wm_header *header = wm_reader_columns(layout);
+	bool is_json = p->layout.format == WM_FORMAT_NDJSON;
+	const struct wm_header *names = wm_reader_names(layout);
+	size_t place;
 
-	if (p->layout.format != WM_FORMAT_NDJSON)
-		for (size_t i = 0; i < p->stamps.columns.count; i++)
+	for (size_t i = 0; is_json && i < names->count; i++)
+		wm_columns_append(&p->columns, names->names[i]);
+	/* Of NDJSON these are the stamps alone: its first record tells the columns that stand before them. */
+	if (is_json && p->columns.count == 0)
+		return;
+	for (size_t i = 0; i < p->stamps.columns.count; i++)
+		if (!is_json || !wm_columns_find(&p->columns, p->stamps.columns.names[i], &place))
 			wm_columns_append(&p->columns, p->stamps.columns.names[i]);
-	else if (p->common->columns != NULL)
-		for (size_t i = 0; i < header->count; i++)
-			wm_columns_append(&p->columns, header->names[i]);
-	if (p->columns.count != 0)
-		tell_columns(p);
+	tell_columns(p);
 }
 
 static void
@@ -141,7 +144,8 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	p->is_settled = true;
 	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0;
 	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
-		(of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
+		(of_result != p->layout.format || asked == CLI_OUTPUT_TABLE ||
+			(is_lines(p->of_stream) && p->layout.format == WM_FORMAT_CSV));
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
 	for (size_t i = 0; i < p->stamps.own_count; i++)
@@ -213,8 +217,8 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 	wm_shown(name, &shown);
 	*reject = (struct wm_reject){ .reason = "new-column" };
 	snprintf(reject->detail, sizeof(reject->detail),
-		"'%.*s' is no column of the result, which the first record told: --columns names all", (int)shown.len,
-		shown.data);
+		"'%.*s' is no column of the result, which the first record told: %s", (int)shown.len, shown.data,
+		p->of_stream == WM_FORMAT_LOGFMT ? "-o ndjson has room for all" : "--columns names all");
 	wm_buf_release(&shown);
 	return false;
 }

@@ -1541,7 +1541,7 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->run->report.rows_in == 0)
+	if (s->run->report.rows_in == s->run->report.rows_punctuation)
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))

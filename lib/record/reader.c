@@ -1411,6 +1411,12 @@ wm_reader_columns(const struct wm_reader *reader)
 	return &reader->columns;
 }
 
+const struct wm_header *
+wm_reader_names(const struct wm_reader *reader)
+{
+	return &reader->names;
+}
+
 struct wm_value
 wm_reader_line_field(struct wm_reader *reader, size_t column)
 {

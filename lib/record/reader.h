@@ -148,6 +148,9 @@ struct wm_span wm_reader_header(const struct wm_reader *reader);
 /* The columns of the stream, in their order; none for NDJSON and logfmt. Lines of text: those of the format. */
 const struct wm_header *wm_reader_columns(const struct wm_reader *reader);
 
+/* The names that the options tell (columns), whatever the format; none where they tell none. */
+const struct wm_header *wm_reader_names(const struct wm_reader *reader);
+
 /* Lines of text, logfmt aside: what a column of the current record says; borrowed until the next one. */
 struct wm_value wm_reader_line_field(struct wm_reader *reader, size_t column);
 
