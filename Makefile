@@ -35,18 +35,18 @@ LIB := \
 	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/stamps record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
-	state/checkpoint state/expiry state/keyed state/ordered state/pool state/shelves state/table \
-	op/dedup op/fill op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
+	state/checkpoint state/expiry state/keyed state/ordered state/pool state/queue state/series state/shelves state/table \
+	op/dedup op/fill op/join op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
 LIB_CXX := record/ndjson
 
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant zone \
-	csv cut display fields foreign header lines ndjson reader record scan writer \
+	csv cut display fields foreign header lines ndjson reader record scan stamps writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	checkpoint expiry keyed ordered pool shelves table \
-	dedup fill keys lag merge sessions slices sort windowing \
+	checkpoint expiry keyed ordered pool queue series shelves table \
+	dedup fill join keys lag merge sessions slices sort windowing \
 	metrics progress report resume terminal
 
 FUZZ := checkpoint lines records

@@ -343,15 +343,17 @@ outputs_begin_rows(struct outputs *outputs, const struct wm_span *names, size_t 
 	begin_rows(outputs);
 }
 
-/* A value of results as its format wants it: from CSV it is a text, and a number where types count is told from that. */
-static struct wm_value
-told_value(const struct outputs *outputs, const struct wm_value *value)
+/* The values of a row as its format wants them: those from CSV are texts, and where types count, numbers are told from these. */
+static const struct wm_value *
+told_values(struct outputs *outputs, const struct wm_value *values)
 {
 	bool has_types = outputs->row_format.format == WM_FORMAT_NDJSON || outputs->display != NULL;
 
-	if (has_types && outputs->is_from_csv && value->kind == WM_KIND_TEXT)
-		return wm_value_from_csv(value->text);
-	return *value;
+	if (!has_types || !outputs->is_from_csv)
+		return values;
+	for (size_t i = 0; i < outputs->names_count; i++)
+		outputs->told[i] = values[i].kind == WM_KIND_TEXT ? wm_value_from_csv(values[i].text) : values[i];
+	return outputs->told;
 }
 
 void
@@ -364,18 +366,11 @@ outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 	if (format->format == WM_FORMAT_AUTO && outputs->display == NULL)
 		return;
 	wm_buf_reset(line);
-	if (outputs->display != NULL) {
-		for (size_t i = 0; i < outputs->names_count; i++)
-			outputs->told[i] = told_value(outputs, &values[i]);
-		wm_display_put(outputs->display, outputs->told, line);
-	} else {
-		for (size_t i = 0; i < outputs->names_count; i++) {
-			struct wm_value value = told_value(outputs, &values[i]);
-
-			wm_row_put(line, format, i, outputs->names[i], &value);
-		}
-		wm_row_end(line, format, outputs->names_count);
-	}
+	values = told_values(outputs, values);
+	if (outputs->display != NULL)
+		wm_display_put(outputs->display, values, line);
+	else
+		wm_row_put_all(line, format, outputs->names, values, outputs->names_count);
 	put(outputs, outputs->out.writer, wm_buf_span(line));
 }
 

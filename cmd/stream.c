@@ -52,7 +52,22 @@ enum phase {
 /* Two columns at most make an event time: a date and a time of day. */
 #define TIME_COLUMNS_MAX 2
 
+/* What a run has once, whatever the number of its streams. */
+struct run {
+	struct outputs *outputs;
+	bool is_started; /* the outputs are */
+	bool is_settled; /* so is their form */
+	struct report report;
+	struct report_state state;
+	struct metrics metrics;
+	struct progress progress;
+	int64_t started_us;   /* monotonic clock */
+	int64_t waited_us;    /* for input, so far */
+	int64_t tick_next_us; /* monotonic clock */
+};
+
 struct stream {
+	struct run *run;
 	const struct cli_common *common;
 	struct stream_facts facts;
 	struct inputs *inputs;
@@ -84,8 +99,6 @@ struct stream {
 	int64_t watermark_before_us;
 	bool is_punctuated;
 	bool is_notice_due;  /* it was not said yet that nothing is written without a watermark */
-	int64_t started_us;  /* monotonic clock */
-	int64_t waited_us;   /* for input, so far */
 	int64_t spoke_at_us; /* when the last record came; only where sources can be idle */
 	int64_t due_us;      /* the operator's */
 	struct wm_trigger trigger;
@@ -100,21 +113,13 @@ struct stream {
 	bool is_observed_plainly; /* the next record needs nothing of observe_more() */
 	size_t files_begun;
 	size_t files_behind;  /* of these, that began behind the watermark */
-	bool is_started;      /* the outputs are */
-	bool is_settled;      /* so is their form */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
 	bool is_ticking;      /* STREAM_TICK was handed out */
 	bool is_strict_stop;
-	int64_t tick_next_us; /* monotonic clock */
 
-	struct outputs *outputs;
 	struct passing *passing; /* NULL: no record passes */
 	struct passing_stamps stamps;
 	struct wm_span line; /* of the current record, where records pass */
-	struct report report;
-	struct report_state state;
-	struct metrics metrics;
-	struct progress progress;
 	struct wm_buf text;
 };
 
@@ -258,16 +263,17 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 
 	wm_hash_init();
 	outputs_guard_descriptors();
+	s->run = wm_calloc(1, sizeof(struct run));
 	s->common = common;
 	s->facts = *facts;
 	s->inputs = inputs_open(common);
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
 	open_times(s);
-	s->started_us = clock_us(CLOCK_MONOTONIC);
+	s->run->started_us = clock_us(CLOCK_MONOTONIC);
 	s->has_watermark = common->delay.text != NULL || facts->is_in_order;
 	s->highest_us = WM_TIME_NONE;
-	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->started_us);
+	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->run->started_us);
 	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
@@ -279,12 +285,12 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
-	s->outputs = outputs_open(common);
-	if (!metrics_init(&s->metrics, common->metrics_path, &err))
+	s->run->outputs = outputs_open(common);
+	if (!metrics_init(&s->run->metrics, common->metrics_path, &err))
 		cli_misuse("%s", err.message);
-	report_init(&s->report, cli_tool_name(), facts->operator_name);
-	report_clock(&s->report, s->started_us, 0);
-	s->report.batch_watermark_us = s->watermark_us;
+	report_init(&s->run->report, cli_tool_name(), facts->operator_name);
+	report_clock(&s->run->report, s->run->started_us, 0);
+	s->run->report.batch_watermark_us = s->watermark_us;
 	catch_signals();
 	return s;
 }
@@ -389,7 +395,7 @@ open_progress(struct stream *s)
 		.is_utf8 = terminal_is_utf8(),
 	};
 
-	progress_init(&s->progress, &facts, s->started_us);
+	progress_init(&s->run->progress, &facts, s->run->started_us);
 }
 
 /* The watermark comes with the rows. */
@@ -454,7 +460,7 @@ open_passing(struct stream *s)
 	stamps->fields = wm_calloc(stamps->count, sizeof(stamps->fields[0]));
 	for (size_t i = 0; i < stamps->count; i++)
 		stamps->fields[i] = inputs_want_optional(s->inputs, stamps->names[i]);
-	s->passing = passing_open(s->common, s->outputs, stamps);
+	s->passing = passing_open(s->common, s->run->outputs, stamps);
 }
 
 void
@@ -462,7 +468,7 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 {
 	size_t files_count = inputs_files_count(s->inputs);
 
-	outputs_set_columns(s->outputs, names, names_count);
+	outputs_set_columns(s->run->outputs, names, names_count);
 	band_open(&s->band, s->inputs, s->common);
 	open_passing(s);
 	inputs_begin(s->inputs);
@@ -488,8 +494,8 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 static _Noreturn void
 fail(struct stream *s, const struct wm_err *err)
 {
-	if (s->is_started)
-		outputs_flush(s->outputs);
+	if (s->run->is_started)
+		outputs_flush(s->run->outputs);
 	cli_die(err);
 }
 
@@ -497,9 +503,9 @@ static void
 count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *time_us)
 {
 	const char *input = inputs_name(s->inputs, s->input);
-	bool is_first = report_reject(&s->report, reject->reason);
+	bool is_first = report_reject(&s->run->report, reject->reason);
 
-	outputs_put_reject(s->outputs, input, reject, time_us);
+	outputs_put_reject(s->run->outputs, input, reject, time_us);
 	if (s->common->strict) {
 		cli_warn("%s:%" PRIu64 ": %s (%s): stopped, as --strict asks", input, reject->line, reject->detail,
 			reject->reason);
@@ -610,11 +616,11 @@ wait_limit_us(const struct stream *s)
 	if (s->sources.can_be_idle && silence_due_us(s) < until_us)
 		until_us = silence_due_us(s);
 
-	if (s->is_started && metrics_due_us(&s->metrics) < until_us)
-		until_us = metrics_due_us(&s->metrics);
+	if (s->run->is_started && metrics_due_us(&s->run->metrics) < until_us)
+		until_us = metrics_due_us(&s->run->metrics);
 
-	if (s->is_notice_due && s->started_us + NOTICE_AFTER_US < until_us)
-		until_us = s->started_us + NOTICE_AFTER_US;
+	if (s->is_notice_due && s->run->started_us + NOTICE_AFTER_US < until_us)
+		until_us = s->run->started_us + NOTICE_AFTER_US;
 	if (until_us == INT64_MAX)
 		return -1;
 	now_us = clock_us(CLOCK_MONOTONIC);
@@ -659,7 +665,7 @@ wait_for_input(struct stream *s)
 			end = WAIT_SILENCE;
 			break;
 		}
-		if (ready == 0 && s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics)) {
+		if (ready == 0 && s->run->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) {
 			end = WAIT_TICK;
 			break;
 		}
@@ -682,15 +688,15 @@ before_read(struct stream *s)
 		return WAIT_BATCH_DUE;
 	if (s->sources.can_be_idle && clock_us(CLOCK_MONOTONIC) >= silence_due_us(s))
 		return WAIT_SILENCE;
-	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->started_us >= NOTICE_AFTER_US)
+	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->run->started_us >= NOTICE_AFTER_US)
 		notice_no_watermark(s);
 	if (poll(&input, 1, 0) == 1)
 		return WAIT_INPUT;
-	if (s->is_started)
-		outputs_flush(s->outputs);
+	if (s->run->is_started)
+		outputs_flush(s->run->outputs);
 	int64_t before_us = clock_us(CLOCK_MONOTONIC);
 	enum wait_end end = wait_for_input(s);
-	s->waited_us += clock_us(CLOCK_MONOTONIC) - before_us;
+	s->run->waited_us += clock_us(CLOCK_MONOTONIC) - before_us;
 	return end;
 }
 
@@ -699,7 +705,7 @@ write_metrics(struct stream *s)
 {
 	struct wm_err err;
 
-	if (!metrics_write(&s->metrics, &s->report, &s->state, s->watermark_us, clock_us(CLOCK_REALTIME),
+	if (!metrics_write(&s->run->metrics, &s->run->report, &s->run->state, s->watermark_us, clock_us(CLOCK_REALTIME),
 		    clock_us(CLOCK_MONOTONIC), &err))
 		fail(s, &err);
 }
@@ -710,18 +716,18 @@ start_outputs(struct stream *s, bool is_last)
 {
 	const struct wm_reader *layout = inputs_layout(s->inputs);
 
-	if (!s->is_started) {
-		outputs_start(s->outputs);
-		s->is_started = true;
-		if (s->metrics.path != NULL)
+	if (!s->run->is_started) {
+		outputs_start(s->run->outputs);
+		s->run->is_started = true;
+		if (s->run->metrics.path != NULL)
 			write_metrics(s);
 	}
-	if (s->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
+	if (s->run->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
 		return;
-	outputs_settle(s->outputs, layout);
+	outputs_settle(s->run->outputs, layout);
 	if (s->passing != NULL)
 		passing_settle(s->passing, layout);
-	s->is_settled = true;
+	s->run->is_settled = true;
 }
 
 /* Progress */
@@ -729,7 +735,8 @@ start_outputs(struct stream *s, bool is_last)
 bool
 stream_has_progress(const struct stream *s)
 {
-	return outputs_has_report(s->outputs) || s->common->progress == CLI_PROGRESS_JSON || s->metrics.path != NULL;
+	return outputs_has_report(s->run->outputs) || s->common->progress == CLI_PROGRESS_JSON ||
+		s->run->metrics.path != NULL;
 }
 
 bool
@@ -741,17 +748,17 @@ stream_wants_state(const struct stream *s)
 void
 stream_set_state(struct stream *s, const struct report_state *state)
 {
-	s->state = *state;
+	s->run->state = *state;
 }
 
 static void
 make_object(struct stream *s)
 {
 	if (s->is_each)
-		s->report.batch_watermark_us = s->watermark_us;
-	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
+		s->run->report.batch_watermark_us = s->watermark_us;
+	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	wm_buf_reset(&s->text);
-	report_progress(&s->report, &s->state, clock_us(CLOCK_REALTIME), &s->text);
+	report_progress(&s->run->report, &s->run->state, clock_us(CLOCK_REALTIME), &s->text);
 }
 
 /* What the batch let go has been written: its progress is told. */
@@ -760,12 +767,12 @@ finish_batch(struct stream *s)
 {
 	if (stream_wants_state(s)) {
 		make_object(s);
-		outputs_put_report(s->outputs, wm_buf_span(&s->text));
+		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
 		if (s->common->progress == CLI_PROGRESS_JSON)
 			cli_progress(wm_buf_span(&s->text));
 	}
 	s->is_batch_ending = false;
-	report_next_batch(&s->report, s->watermark_us);
+	report_next_batch(&s->run->report, s->watermark_us);
 }
 
 /* With the trigger "each" a batch of the report is a second. */
@@ -778,19 +785,20 @@ has_second(const struct stream *s)
 static bool
 is_tick_due(const struct stream *s)
 {
-	return wants_object != 0 || (s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics)) ||
-		(has_second(s) && clock_us(CLOCK_MONOTONIC) >= s->tick_next_us);
+	return wants_object != 0 ||
+		(s->run->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) ||
+		(has_second(s) && clock_us(CLOCK_MONOTONIC) >= s->run->tick_next_us);
 }
 
 /* The operator has said what it holds. */
 static void
 finish_tick(struct stream *s)
 {
-	bool is_asked = wants_object != 0, is_second = clock_us(CLOCK_MONOTONIC) >= s->tick_next_us;
+	bool is_asked = wants_object != 0, is_second = clock_us(CLOCK_MONOTONIC) >= s->run->tick_next_us;
 
 	s->is_ticking = false;
 	wants_object = 0;
-	if (s->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->metrics))
+	if (s->run->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics))
 		write_metrics(s);
 	if (!is_asked && !(is_second && has_second(s)))
 		return;
@@ -799,9 +807,9 @@ finish_tick(struct stream *s)
 		cli_progress(wm_buf_span(&s->text));
 	if (!is_second || !has_second(s))
 		return;
-	outputs_put_report(s->outputs, wm_buf_span(&s->text));
-	report_next_batch(&s->report, s->watermark_us);
-	s->tick_next_us = clock_us(CLOCK_MONOTONIC) + TICK_US;
+	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	report_next_batch(&s->run->report, s->watermark_us);
+	s->run->tick_next_us = clock_us(CLOCK_MONOTONIC) + TICK_US;
 }
 
 /* Batches */
@@ -964,7 +972,7 @@ admit(struct stream *s)
 static void
 note_jump(struct stream *s, int64_t jump_us)
 {
-	struct report *report = &s->report;
+	struct report *report = &s->run->report;
 
 	report->jump_us = jump_us;
 	report->jump_time_us = s->event_time_us;
@@ -1005,13 +1013,13 @@ observe_more(struct stream *s, int64_t before_us)
 	if (!s->is_file_begun)
 		begin_file(s);
 	if (wm_instant_parser_local_kind(s->time_parser) == WM_LOCAL_REPEATED)
-		s->report.rows_repeated_hour++;
+		s->run->report.rows_repeated_hour++;
 	if (s->sources.guards != NULL)
 		highest_us = wm_guard_take(&s->sources.guards[s->source], before_us, s->event_time_us, &is_unconfirmed);
 	if (is_unconfirmed) {
 		struct report_place place = place_of_record(s);
 
-		report_unconfirmed(&s->report, before_us != WM_TIME_NONE, &place);
+		report_unconfirmed(&s->run->report, before_us != WM_TIME_NONE, &place);
 	}
 	s->is_observed_plainly = s->sources.guards == NULL && s->common->zone == NULL;
 	return highest_us;
@@ -1024,18 +1032,18 @@ observe(struct stream *s)
 	struct wm_watermark *own = &s->sources.combine.sources[s->source].own;
 	int64_t before_us = own->highest_time_us, highest_us = s->event_time_us;
 
-	report_times_add(&s->report.batch_times, s->event_time_us);
+	report_times_add(&s->run->report.batch_times, s->event_time_us);
 	if (!s->is_observed_plainly)
 		highest_us = observe_more(s, before_us);
 	bool is_highest = highest_us > s->highest_us;
 	if (is_highest) {
-		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->report.jump_us)
+		if (s->highest_us != WM_TIME_NONE && highest_us - s->highest_us > s->run->report.jump_us)
 			note_jump(s, highest_us - s->highest_us);
 		s->highest_us = highest_us;
 	}
 	s->disorder_us = s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
-	if (s->disorder_us > s->report.disorder_max_us && !is_highest)
-		s->report.disorder_max_us = s->disorder_us;
+	if (s->disorder_us > s->run->report.disorder_max_us && !is_highest)
+		s->run->report.disorder_max_us = s->disorder_us;
 	if (highest_us <= before_us)
 		return false;
 	own->highest_time_us = highest_us;
@@ -1091,8 +1099,8 @@ take_punctuation(struct stream *s, int64_t due_us)
 	int64_t watermark_us = WM_TIME_NONE;
 	const char *why;
 
-	s->report.rows_in++;
-	s->report.rows_punctuation++;
+	s->run->report.rows_in++;
+	s->run->report.rows_punctuation++;
 	s->phase = PHASE_PUNCTUATION;
 	if (!s->band.is_followed)
 		return false;
@@ -1113,7 +1121,7 @@ take_in(struct stream *s, int64_t due_us)
 	bool has_moved = false, is_followed = s->band.is_followed;
 
 	s->phase = PHASE_READ;
-	s->report.rows_in++;
+	s->run->report.rows_in++;
 	if (!s->is_each)
 		join_batch(s, batch_value(s));
 	if ((is_followed && !follow_record(s, &has_moved)) || !admit(s)) {
@@ -1139,7 +1147,7 @@ static bool
 take_rejected(struct stream *s, const struct wm_reject *reject)
 {
 	start_outputs(s, false);
-	s->report.rows_in++;
+	s->run->report.rows_in++;
 	count_rejected(s, reject, NULL);
 	/* Of a record that cannot be read nobody knows the batch of its column. */
 	if (s->is_each || s->trigger.kind == WM_TRIGGER_COLUMN)
@@ -1181,13 +1189,13 @@ show_bar(struct stream *s)
 {
 	struct progress_status status = {
 		.bytes = inputs_counts(s->inputs).bytes,
-		.rows = s->report.rows_in,
-		.rows_late = s->report.rows_late,
+		.rows = s->run->report.rows_in,
+		.rows_late = s->run->report.rows_late,
 		.has_watermark = s->has_watermark,
 		.watermark_us = s->watermark_us,
 	};
 
-	cli_bar(&s->progress, &status, clock_us(CLOCK_MONOTONIC));
+	cli_bar(&s->run->progress, &status, clock_us(CLOCK_MONOTONIC));
 }
 
 /* Before a read, between two records: what a signal or the clock asks for; true if a batch ends or the operator is asked what it holds. */
@@ -1202,8 +1210,8 @@ pause_for_input(struct stream *s)
 	case WAIT_SILENCE:
 		return pass_silence(s);
 	case WAIT_SIGNAL:
-		if (wants_reopen != 0 && s->is_started)
-			outputs_reopen(s->outputs, inputs_layout(s->inputs));
+		if (wants_reopen != 0 && s->run->is_started)
+			outputs_reopen(s->run->outputs, inputs_layout(s->inputs));
 		wants_reopen = 0;
 		if (stop_signal != 0)
 			return begin_end(s);
@@ -1211,7 +1219,7 @@ pause_for_input(struct stream *s)
 	case WAIT_TICK:
 		break;
 	case WAIT_INPUT:
-		if (s->progress.is_wanted)
+		if (s->run->progress.is_wanted)
 			show_bar(s);
 		if (!inputs_fill(s->inputs, s->input, &err))
 			fail(s, &err);
@@ -1261,7 +1269,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due)
 	}
 	if (!s->is_decided)
 		decide(s);
-	if (!s->is_settled)
+	if (!s->run->is_settled)
 		start_outputs(s, false);
 	if (s->band.is_there && wm_value_is_empty(time_value(s, &s->rec)) &&
 		band_is_punctuation(&s->band, inputs_reader(s->inputs, s->input), &s->rec)) {
@@ -1297,6 +1305,7 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 			is_due = take_in(s, due_us);
 		if (s->phase == PHASE_PUNCTUATION && !is_due) {
 			s->phase = PHASE_READ;
+			row->watermark_us = s->watermark_us;
 			if (s->facts.is_passing)
 				return STREAM_PUNCTUATION;
 		}
@@ -1334,13 +1343,13 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 void
 stream_used(struct stream *s, int64_t windows_missed)
 {
-	s->report.rows_used++;
-	if (s->disorder_us > s->report.disorder_used_max_us)
-		s->report.disorder_used_max_us = s->disorder_us;
+	s->run->report.rows_used++;
+	if (s->disorder_us > s->run->report.disorder_used_max_us)
+		s->run->report.disorder_used_max_us = s->disorder_us;
 	if (windows_missed != 0) {
-		s->report.rows_partly_late++;
-		s->report.windows_missed += (uint64_t)windows_missed;
-		s->report.windows_missed_partly += (uint64_t)windows_missed;
+		s->run->report.rows_partly_late++;
+		s->run->report.windows_missed += (uint64_t)windows_missed;
+		s->run->report.windows_missed_partly += (uint64_t)windows_missed;
 	}
 }
 
@@ -1354,31 +1363,31 @@ put_late(struct stream *s)
 
 	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
 		line = band_restate(&s->band, line, &none);
-	outputs_put_late(s->outputs, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+	outputs_put_late(s->run->outputs, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
 }
 
 void
 stream_duplicate(struct stream *s)
 {
-	s->report.rows_duplicate++;
+	s->run->report.rows_duplicate++;
 	if (s->common->duplicates_path != NULL)
 		outputs_put_duplicate(
-			s->outputs, wm_reader_line(inputs_reader(s->inputs, s->input), &s->rec, &s->text));
+			s->run->outputs, wm_reader_line(inputs_reader(s->inputs, s->input), &s->rec, &s->text));
 }
 
 void
 stream_late(struct stream *s, int64_t windows_missed)
 {
-	report_late(&s->report);
-	s->report.windows_missed += (uint64_t)windows_missed;
-	if (outputs_has_late(s->outputs))
+	report_late(&s->run->report);
+	s->run->report.windows_missed += (uint64_t)windows_missed;
+	if (outputs_has_late(s->run->outputs))
 		put_late(s);
 }
 
 void
 stream_pass(struct stream *s, const struct wm_value *values)
 {
-	s->report.rows_out++;
+	s->run->report.rows_out++;
 	passing_put(s->passing, s->line, &s->rec, values);
 }
 
@@ -1405,7 +1414,7 @@ stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 
-	s->report.rows_out++;
+	s->run->report.rows_out++;
 	if (s->band.is_there) {
 		struct wm_value value = watermark_value(s, watermark_us, text);
 
@@ -1452,20 +1461,20 @@ stream_is_in_band(const struct stream *s)
 void
 stream_put_punctuation(struct stream *s, size_t column, const struct wm_value *value)
 {
-	outputs_put_lone(s->outputs, column, value);
+	outputs_put_lone(s->run->outputs, column, value);
 }
 
 void
 stream_put_text(struct stream *s, struct wm_span text)
 {
-	outputs_put_text(s->outputs, text);
+	outputs_put_text(s->run->outputs, text);
 }
 
 void
 stream_put_row(struct stream *s, const struct wm_value *values)
 {
-	s->report.rows_out++;
-	outputs_put_row(s->outputs, values);
+	s->run->report.rows_out++;
+	outputs_put_row(s->run->outputs, values);
 }
 
 bool
@@ -1483,7 +1492,7 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->report.rows_in == 0)
+	if (s->run->report.rows_in == 0)
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))
@@ -1549,7 +1558,7 @@ warn_summary(struct stream *s, bool is_too_late)
 	struct wm_span rest, line;
 
 	wm_buf_reset(&s->text);
-	report_summary(&s->report, &context, &s->text);
+	report_summary(&s->run->report, &context, &s->text);
 	rest = s->text.len == 0 ? wm_span(NULL, 0) : wm_buf_span(&s->text);
 	while (wm_list_next(&rest, '\n', &line))
 		cli_warn("%.*s", (int)line.len, line.data);
@@ -1572,6 +1581,7 @@ free_stream(struct stream *s)
 	wm_trigger_release(&s->trigger);
 	wm_buf_release(&s->text);
 	wm_buf_release(&s->time_text);
+	free(s->run);
 	free(s);
 }
 
@@ -1580,35 +1590,35 @@ stream_finish(struct stream *s, uint64_t open_count)
 {
 	struct wm_reader_counts counts = inputs_counts(s->inputs);
 	bool has_unseen = warn_unseen_columns(s);
-	bool has_lost = s->report.rows_rejected != 0 && !outputs_has_rejects(s->outputs);
+	bool has_lost = s->run->report.rows_rejected != 0 && !outputs_has_rejects(s->run->outputs);
 	int status = has_unseen || has_lost || s->is_strict_stop ? CLI_REJECTED : CLI_DONE;
 
-	assert(report_is_closed(&s->report));
+	assert(report_is_closed(&s->run->report));
 	bool is_too_late = s->common->fail_late_whole != 0 &&
 		report_late_share_exceeds(
-			&s->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
+			&s->run->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
 	if (is_too_late)
 		status = CLI_TOO_LATE;
 	cli_bar_end();
 	start_outputs(s, true);
-	s->report.lines_blank = counts.lines_blank;
-	s->report.headers_repeated = counts.headers_repeated;
-	s->report.lines_unmatched = counts.lines_unmatched;
+	s->run->report.lines_blank = counts.lines_blank;
+	s->run->report.headers_repeated = counts.headers_repeated;
+	s->run->report.lines_unmatched = counts.lines_unmatched;
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);
 		warn_summary(s, is_too_late);
 	}
-	report_clock(&s->report, clock_us(CLOCK_MONOTONIC), s->waited_us);
-	report_next_batch(&s->report, s->watermark_us);
-	s->report.ended_us = clock_us(CLOCK_REALTIME);
+	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
+	report_next_batch(&s->run->report, s->watermark_us);
+	s->run->report.ended_us = clock_us(CLOCK_REALTIME);
 	wm_buf_reset(&s->text);
-	report_final(&s->report, &s->state, s->watermark_us, open_count, status, &s->text);
-	outputs_put_report(s->outputs, wm_buf_span(&s->text));
-	if (s->metrics.path != NULL)
+	report_final(&s->run->report, &s->run->state, s->watermark_us, open_count, status, &s->text);
+	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	if (s->run->metrics.path != NULL)
 		write_metrics(s);
-	metrics_release(&s->metrics);
-	outputs_close(s->outputs);
+	metrics_release(&s->run->metrics);
+	outputs_close(s->run->outputs);
 	free_stream(s);
 	if (stop_signal != 0) {
 		signal((int)stop_signal, SIG_DFL);

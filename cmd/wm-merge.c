@@ -713,12 +713,33 @@ read_late(struct run *run, const char *file)
 	}
 }
 
+/* A command before a pipe that has failed leaves no bytes at all, where a table without rows has a header. */
+static void
+check_late_came(const struct run *run)
+{
+	bool is_of_range = run->plan->merge.is_of_range;
+	struct wm_err err;
+
+	if (run->plan->opt->common.files_count == 1 || wm_reader_counts(run->late).bytes != 0)
+		return;
+	if (is_of_range)
+		(void)wm_err_set(&err, WM_ERR_DATA,
+			"--replace: nothing came in place of the rows, not even a header: if the range is to be empty, "
+			"name a file with a header alone");
+	else if (run->layout != NULL && wm_reader_header(run->layout).len != 0)
+		(void)wm_err_set(&err, WM_ERR_DATA,
+			"no late results came, not even a header: if a command before a pipe has failed, see to that; "
+			"if nothing was late, name a file with a header alone");
+	else
+		return;
+	cli_die(&err);
+}
+
 /* All late rows, once the first record of MAIN has told the layout. */
 static void
 read_late_files(struct run *run)
 {
 	const struct cli_common *common = &run->plan->opt->common;
-	struct wm_err err;
 
 	run->late = new_reader(run->plan);
 	bool is_held_to_it = run->layout == NULL || wm_reader_adopt(run->late, run->main);
@@ -728,12 +749,7 @@ read_late_files(struct run *run)
 		read_late(run, common->files[i]);
 	if (run->layout == NULL && wm_reader_format(run->late) != WM_FORMAT_AUTO)
 		begin_table(run, run->late, NULL);
-	if (run->plan->merge.is_of_range && wm_reader_counts(run->late).bytes == 0) {
-		(void)wm_err_set(&err, WM_ERR_DATA,
-			"--replace: nothing came in place of the rows, not even a header: if the range is to be empty, "
-			"name a file with a header alone");
-		cli_die(&err);
-	}
+	check_late_came(run);
 }
 
 /* Columns that no record had: in NDJSON this shows at the end. */

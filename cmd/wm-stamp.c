@@ -213,6 +213,19 @@ punctuate(struct stamper *st, struct stream *s, int64_t watermark_us)
 	st->told_us = watermark_us;
 }
 
+/*
+ * Punctuation of a stamped input. The watermark that it tells of may not be in force here: other FILEs hold it back, or the
+ * batch goes on.
+ */
+static void
+restate(struct stamper *st, struct stream *s, int64_t watermark_us)
+{
+	if (st->has[STAMP_WATERMARK])
+		punctuate(st, s, watermark_us);
+	else
+		stream_pass_punctuation(s);
+}
+
 static inline void
 judge(struct stamper *st, struct stream *s, const struct stream_row *row)
 {
@@ -293,7 +306,7 @@ main(int argc, char **argv)
 		else if (item == STREAM_WATERMARK)
 			punctuate(&st, s, row.watermark_us);
 		else if (item == STREAM_PUNCTUATION && stream_is_in_band(s))
-			stream_pass_punctuation(s);
+			restate(&st, s, row.watermark_us);
 	}
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	cli_release(&opt.common);

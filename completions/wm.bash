@@ -76,6 +76,16 @@ _wm_window_options='
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_stream_options
 
+_wm_stamp_options='
+--add time,watermark|time,watermark,lag|time,watermark,late
+--tumbling SIZE
+--drop-late
+--not-before T
+--not-after T
+--ingest now
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_stream_options
+
 _wm_lag_options='
 --ingest now
 -g --group-by COLUMNS
@@ -191,6 +201,12 @@ _wm_window() {
 }
 
 complete -F _wm_window wm-window
+
+_wm_stamp() {
+	_wm_complete "$_wm_stamp_options"
+}
+
+complete -F _wm_stamp wm-stamp
 
 _wm_lag() {
 	_wm_complete "$_wm_lag_options"

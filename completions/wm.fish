@@ -2,7 +2,7 @@
 # each tool's --help=all. Operands are files.
 
 # What the tools that read streams share.
-for tool in wm-window wm-dedup wm-sort wm-lag
+for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
 	complete -c $tool -s i -l input-format -x -a 'auto csv tsv ndjson clf logfmt lines' -d 'format of the input'
 	complete -c $tool -s d -l delimiter -x -d 'CSV delimiter'
 	complete -c $tool -l columns -x -d 'names of the columns of CSV without a header'
@@ -52,6 +52,14 @@ for tool in wm-window wm-dedup wm-sort wm-lag
 	complete -c $tool -l help=all -d 'every option'
 	complete -c $tool -s V -l version -d 'the version'
 end
+
+complete -c wm-stamp -l add -x -a 'time,watermark time,watermark,lag time,watermark,late' -d 'what to write into the rows'
+complete -c wm-stamp -l tumbling -x -d 'windows of --add window'
+complete -c wm-stamp -l drop-late -d 'rows behind the watermark leave the stream'
+complete -c wm-stamp -l not-before -x -d 'reject event times before T'
+complete -c wm-stamp -l not-after -x -d 'reject event times after T'
+complete -c wm-stamp -l ingest -x -a now -d 'arrival time of a row'
+complete -c wm-stamp -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
 
 complete -c wm-window -l tumbling -x -d 'windows of SIZE, one after the other'
 complete -c wm-window -l sliding -x -d 'windows of SIZE, one every SLIDE'

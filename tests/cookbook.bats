@@ -4,7 +4,7 @@
 #   ```text NAME     an input, written to the file NAME
 #   ```console       commands behind "$ " ("> " goes on with one), each followed by what it writes, to either output
 #
-# Each section of the page has a folder of its own, with earthquakes.csv in it.
+# Each section of the page has a folder of its own, with earthquakes.csv in it. The scripts of examples/ are commands too.
 
 bats_require_minimum_version 1.5.0
 
@@ -12,7 +12,7 @@ setup() {
 	page=$BATS_TEST_DIRNAME/../docs/COOKBOOK.md
 	quakes=$BATS_TEST_DIRNAME/../tests/data/earthquakes.csv
 	bin=$(cd "${WM_BIN:-$BATS_TEST_DIRNAME/../build/release}" && pwd)
-	PATH=$bin:$PATH
+	PATH=$bin:$(cd "$BATS_TEST_DIRNAME/../examples" && pwd):$PATH
 	export LC_ALL=C.UTF-8
 	cd "$BATS_TEST_TMPDIR" || return 1
 	# Folders 1, 2, ...: the inputs, and for each console block N.shown and N.script, which shows its commands and runs them.
@@ -23,7 +23,12 @@ setup() {
 			print substr($0, 4) > (dir "/title")
 		}
 		/^```$/ && kind != "" { kind = ""; next }
-		/^```text / { kind = dir "/" $2; next }
+		/^```text / {
+			kind = dir "/" $2
+			if ($2 ~ /\//)
+				system("mkdir -p $(dirname " kind ")")
+			next
+		}
 		/^```console$/ { kind = dir "/" ++blocks ".shown"; script = dir "/" blocks ".script"; next }
 		kind == "" { next }
 		{ print > kind }
@@ -42,6 +47,10 @@ setup() {
 	for dir in */; do
 		for script in "$dir"*.script; do
 			count=$((count + 1))
+			# a test of its own says so
+			if grep -q '^\$ parallel ' "${script%.script}.shown" && ! command -v parallel >/dev/null; then
+				continue
+			fi
 			(cd "$dir" && bash "${script##*/}" >out 2>&1 </dev/null) || true
 			diff -u "${script%.script}.shown" "$dir/out" >"$dir/diff" || {
 				failed=$((failed + 1))
@@ -77,7 +86,57 @@ setup() {
 	exec 8<&-
 }
 
-@test "README: the second example does what it says" {
+@test "many files in parallel: states of 40 files, merged, are what one run gives" {
+	command -v parallel >/dev/null || skip "GNU parallel is not installed"
+	local recipe aggregates=count,avg:ms,median:ms,p95:ms,distinct:ms,first:ms,last:ms,stddev:ms,min:ms,max:ms
+	mkdir logs
+	# No time twice, so that first and last are told apart.
+	awk 'BEGIN {
+		srand(4)
+		for (i = 0; i < 40000; i++) {
+			file = "logs/" int(rand() * 40) ".csv"
+			if (!(file in seen))
+				print "time,page,ms" > file
+			seen[file]
+			second = int(i / 20)
+			printf "2025-11-29T%02d:%02d:%02d.%03dZ,/%d,%.1f\n", second / 3600, second / 60 % 60, second % 60, i % 20,
+				rand() * 5, rand() * 3000 > file
+		}
+	}'
+	[ "$(find logs -name '*.csv' | wc -l)" -eq 40 ]
+	recipe=$(sed -n 's/^\$ parallel /parallel /p' "$(dirname "$(grep -l '^Many files in parallel$' */title)")"/*.shown)
+	bash -c "${recipe/count,median:ms/$aggregates}"
+	wm-merge -k window_start,window_end,page --partial logs/*.states >parallel.csv
+	wm-window -t time --tumbling 1m -g page -a "$aggregates" logs/*.csv | cmp - parallel.csv
+	# 34 minutes, 5 pages
+	[ "$(wc -l <parallel.csv)" -eq 171 ]
+	[ "$(awk -F, '{ sum += $4 } END { print sum }' parallel.csv)" -eq 40000 ]
+}
+
+@test "README: the late earthquakes are folded in" {
+	local readme=$BATS_TEST_DIRNAME/../README.md
+	mkdir -p build tests
+	ln -s "$bin" build/release
+	ln -s "$(dirname "$(realpath "$quakes")")" tests/data
+	# the commands, and the table behind them
+	sed -n '/^    build\/release\/wm-window .*daily\.csv$/,/^[^ ]/p' "$readme" | sed -n 's/^    //p' >example
+	sed '/^2018/,$d' example >commands
+	bash commands >shown 2>&1
+	diff <(sed -n '/^2018/,$p' example) shown
+	# days of all 1707 quakes, as counted by another program
+	diff <(cut -d, -f3,4 shown) - <<-'END'
+		198,6.1
+		231,6
+		242,6
+		259,5.2
+		301,6.1
+		249,5.3
+		213,6.4
+		14,3.8
+	END
+}
+
+@test "README: the advice of wm-lag is what it says" {
 	local readme=$BATS_TEST_DIRNAME/../README.md
 	mkdir -p build tests
 	ln -s "$bin" build/release

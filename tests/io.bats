@@ -20,6 +20,7 @@ options_of() {
 	wm-sort) options=(-t ts -w 0s) ;;
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
 	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;
+	wm-stamp) options=(-t ts -w 0s) ;;
 	*)
 		echo "io.bats knows no options of $1: add them to options_of()"
 		return 1
@@ -33,6 +34,8 @@ answer_of() {
 	wm-dedup | wm-sort) printf '%s\n' ts,key 1,a 2,b ;;
 	wm-window) printf '%s\n' 'window_start,window_end,key,count' \
 		'1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,1' ;;
+	wm-stamp) printf '%s\n' 'ts,key,_time,_watermark' '1,a,1970-01-01T00:00:01Z,1970-01-01T00:00:01Z' \
+		'2,b,1970-01-01T00:00:02Z,1970-01-01T00:00:02Z' ;;
 	wm-lag) printf '%s\n' 'key,measure,count,avg,min,p50,max,negative' 'a,disorder,1,0,0,0,0,0' 'b,disorder,1,0,0,0,0,0' ;;
 	esac
 }
@@ -45,6 +48,8 @@ interrupted_of() {
 	# What was complete, and nothing of what was open.
 	wm-window) last='1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' said='\b2\b.*open.*' ;;
 	# What was measured so far.
+	# The rows that it has read.
+	wm-stamp) last='13,b,1970-01-01T00:00:13Z,1970-01-01T00:00:13Z' said='' ;;
 	wm-lag) last='b,disorder,1,0,0,0,0,0' said='' ;;
 	esac
 }

@@ -155,6 +155,19 @@ merged() {
 	assert_equal "$(find . -name '.*csv*' -o -name '*.old')" ""
 }
 
+@test "late results that never came: a command before the pipe has failed" {
+	failed 1 "no late results came, not even a header" -k k --sum n main.csv /dev/null
+	failed 1 "no late results came, not even a header" -k k --max n,m --in-place main.csv /dev/null /dev/null
+	assert_equal "$(tr '\n' ' ' <main.csv)" "k,n,m a,1,5 c,2,x "
+	# A header alone is an answer, and so is nothing where there is no header.
+	merged 'k,n,m a,1,5 c,2,x' -k k --sum n main.csv <(echo k,n,m)
+	merged 'k,n,m a,1,5 b,3,1 c,6,y' -k k --sum n --max m main.csv /dev/null late.csv
+	merged 'a,1' -k 1 --sum 2 --no-header <(echo a,1) /dev/null
+	merged '{"k":1}' -k k <(echo '{"k":1}') /dev/null
+	run ! bash -o pipefail -c 'wm-window -t no-such-column --tumbling 1d late.csv 2>/dev/null | wm-merge -k k --sum n main.csv -'
+	assert_output --partial "no late results came"
+}
+
 @test "columns of NDJSON that no record has" {
 	echo '{"k":1,"n":1}' >main.ndjson
 	failed 1 "main.ndjson: no record has the column 'nn' of --sum" -k k --sum nn main.ndjson <(cat main.ndjson)

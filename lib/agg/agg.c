@@ -32,7 +32,7 @@ add_value(const struct wm_measure *measure, void *cell, struct wm_arena *arena, 
 	if (has & WM_PART_BIT(WM_PART_COUNT))
 		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
 	if (has & WM_PART_BIT(WM_PART_SUM))
-		wm_decimal_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
+		wm_sum_add(wm_measure_part(measure, cell, WM_PART_SUM), arena, &reading->number);
 	if (has & WM_PART_BIT(WM_PART_SQUARES))
 		wm_square_sum_add(wm_measure_part(measure, cell, WM_PART_SQUARES), &reading->number);
 	if (has & WM_PART_BIT(WM_PART_MIN))
@@ -50,24 +50,24 @@ add_value(const struct wm_measure *measure, void *cell, struct wm_arena *arena, 
 }
 
 /*
- * What add_value() comes to for most values of most lists: a count, and an exact number into a sum, inside of the extremes. False, and nothing
- * done, if there is more to it.
+ * What add_value() comes to for most values of most lists: a count, extremes that are numbers, and an exact number into a sum that
+ * fits. False if there is more to it; then add_value() does it, and what is an extreme already changes nothing.
  */
 static inline bool
 add_plainly(const struct wm_measure *measure, void *cell, const struct wm_reading *reading)
 {
 	unsigned has = measure->parts;
 
-	if ((has & ~PLAIN_PARTS) != 0 || ((has & WM_PART_BIT(WM_PART_SUM)) != 0 && !reading->number.is_exact) ||
+	if ((has & ~PLAIN_PARTS) != 0 ||
 		((has & WM_PART_BIT(WM_PART_MIN)) != 0 &&
-			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
+			!wm_extreme_add_short(wm_measure_part(measure, cell, WM_PART_MIN), reading, -1)) ||
 		((has & WM_PART_BIT(WM_PART_MAX)) != 0 &&
-			!wm_extreme_is_beyond(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)))
+			!wm_extreme_add_short(wm_measure_part(measure, cell, WM_PART_MAX), reading, 1)) ||
+		((has & WM_PART_BIT(WM_PART_SUM)) != 0 &&
+			!wm_sum_add_short(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number)))
 		return false;
 	if (has & WM_PART_BIT(WM_PART_COUNT))
 		++*(uint64_t *)wm_measure_part(measure, cell, WM_PART_COUNT);
-	if (has & WM_PART_BIT(WM_PART_SUM))
-		wm_decimal_sum_add_exact(wm_measure_part(measure, cell, WM_PART_SUM), &reading->number);
 	return true;
 }
 

@@ -25,6 +25,12 @@ values_of(const struct wm_output *output, const void *cell)
 	return *(const uint64_t *)part_of(output, cell, WM_PART_COUNT);
 }
 
+static struct wm_decimal_sum
+sum_of(const struct wm_output *output, const void *cell)
+{
+	return wm_sum_value(part_of(output, cell, WM_PART_SUM));
+}
+
 static enum wm_kind
 print_number(double value, struct wm_buf *out)
 {
@@ -37,9 +43,7 @@ print_number(double value, struct wm_buf *out)
 static enum wm_kind
 print_integer(uint64_t value, struct wm_buf *out)
 {
-	struct wm_decimal_sum sum = { .whole = value };
-
-	wm_decimal_sum_print(&sum, out);
+	wm_integer_print(value, out);
 	return WM_KIND_NUMBER;
 }
 
@@ -54,10 +58,11 @@ static enum wm_kind
 print_sum(const struct wm_output *output, const void *cell, int64_t window_us, struct wm_buf *out)
 {
 	size_t before = out->len;
+	struct wm_decimal_sum sum = sum_of(output, cell);
 
 	(void)window_us;
 	if (values_of(output, cell) != 0)
-		wm_decimal_sum_print(part_of(output, cell, WM_PART_SUM), out);
+		wm_decimal_sum_print(&sum, out);
 	return out->len == before ? WM_KIND_NULL : WM_KIND_NUMBER;
 }
 
@@ -65,10 +70,13 @@ static enum wm_kind
 print_avg(const struct wm_output *output, const void *cell, int64_t window_us, struct wm_buf *out)
 {
 	uint64_t count = values_of(output, cell);
+	size_t before = out->len;
+	struct wm_decimal_sum sum = sum_of(output, cell);
 
 	(void)window_us;
-	return count == 0 ? WM_KIND_NULL
-			  : print_number(wm_decimal_sum_mean(part_of(output, cell, WM_PART_SUM), count), out);
+	if (count != 0)
+		wm_decimal_mean_print(&sum, count, out);
+	return out->len == before ? WM_KIND_NULL : WM_KIND_NUMBER;
 }
 
 /* Not finite for less than two values. */
@@ -76,10 +84,10 @@ static double
 variance_of(const struct wm_output *output, const void *cell)
 {
 	uint64_t count = values_of(output, cell);
+	struct wm_decimal_sum sum = sum_of(output, cell);
 
 	return count < 2 ? (double)INFINITY
-			 : wm_square_sum_variance(
-				   part_of(output, cell, WM_PART_SQUARES), part_of(output, cell, WM_PART_SUM), count);
+			 : wm_square_sum_variance(part_of(output, cell, WM_PART_SQUARES), &sum, count);
 }
 
 static enum wm_kind

@@ -9,7 +9,7 @@
 
 const struct wm_part_layout wm_part_layouts[WM_PARTS_COUNT] = {
 	[WM_PART_COUNT] = { "count", sizeof(uint64_t), alignof(uint64_t) },
-	[WM_PART_SUM] = { "sum", sizeof(struct wm_decimal_sum), alignof(struct wm_decimal_sum) },
+	[WM_PART_SUM] = { "sum", sizeof(struct wm_sum), alignof(struct wm_sum) },
 	[WM_PART_SQUARES] = { "squares", sizeof(struct wm_square_sum), alignof(struct wm_square_sum) },
 	[WM_PART_MIN] = { "min", sizeof(struct wm_extreme), alignof(struct wm_extreme) },
 	[WM_PART_MAX] = { "max", sizeof(struct wm_extreme), alignof(struct wm_extreme) },
@@ -24,6 +24,7 @@ kept_set(struct wm_kept *kept, struct wm_arena *arena, const struct wm_value *va
 {
 	size_t room = kept->is_far ? kept->far.capacity : sizeof(kept->near);
 
+	assert(value->text.len <= UINT32_MAX); /* a record is no longer */
 	if (value->text.len > room) {
 		room = FAR_BYTES_MIN;
 		while (room < value->text.len)
@@ -33,8 +34,8 @@ kept_set(struct wm_kept *kept, struct wm_arena *arena, const struct wm_value *va
 		kept->is_far = true;
 	}
 	memcpy(kept->is_far ? kept->far.data : kept->near, value->text.data, value->text.len);
-	kept->len = value->text.len;
-	kept->kind = value->kind;
+	kept->len = (uint32_t)value->text.len;
+	kept->kind = (uint8_t)value->kind;
 }
 
 static struct wm_reading
@@ -42,15 +43,18 @@ reading_of(const struct wm_extreme *extreme)
 {
 	struct wm_reading reading = { .value = wm_kept_value(&extreme->kept), .is_number = extreme->kept.is_number };
 
-	if (reading.is_number)
-		reading.number = extreme->number;
+	if (extreme->kept.is_short)
+		reading.number =
+			(struct wm_decimal){ .whole = extreme->whole, .fraction = extreme->fraction, .is_exact = true };
+	else if (reading.is_number)
+		reading.is_number = wm_decimal_parse(reading.value.text, &reading.number);
 	return reading;
 }
 
 void
 wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct wm_reading *reading, int direction)
 {
-	if (wm_extreme_is_beyond(extreme, reading, direction))
+	if (wm_extreme_add_short(extreme, reading, direction))
 		return;
 	if (extreme->kept.kind != WM_KIND_NULL) {
 		struct wm_reading kept = reading_of(extreme);
@@ -59,9 +63,13 @@ wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct 
 		if (order < 0 || (order == 0 && wm_span_compare(reading->value.text, kept.value.text) >= 0))
 			return;
 	}
-	if (reading->is_number)
-		extreme->number = reading->number;
 	extreme->kept.is_number = reading->is_number;
+	extreme->kept.is_short =
+		reading->is_number && reading->number.is_exact && wm_decimal_is_short(&reading->number);
+	if (extreme->kept.is_short) {
+		extreme->whole = (int64_t)reading->number.whole;
+		extreme->fraction = reading->number.fraction;
+	}
 	kept_set(&extreme->kept, arena, &reading->value);
 }
 
@@ -81,6 +89,55 @@ wm_last_add(struct wm_timed *last, struct wm_arena *arena, const struct wm_value
 		last->event_time_us = event_time_us;
 		kept_set(&last->kept, arena, value);
 	}
+}
+
+static void
+widen(struct wm_sum *sum, struct wm_arena *arena)
+{
+	if (sum->wide != NULL)
+		return;
+	struct wm_decimal_sum *wide = wm_arena_alloc(arena, sizeof(*wide));
+	*wide = wm_sum_value(sum);
+	sum->wide = wide;
+}
+
+void
+wm_sum_add(struct wm_sum *sum, struct wm_arena *arena, const struct wm_decimal *number)
+{
+	if (wm_sum_add_short(sum, number))
+		return;
+	widen(sum, arena);
+	wm_decimal_sum_add(sum->wide, number);
+}
+
+static void
+sum_merge(struct wm_sum *into, struct wm_arena *arena, const struct wm_sum *from)
+{
+	if (from->wide == NULL) {
+		struct wm_decimal whole = { .whole = from->whole, .is_exact = true };
+		struct wm_decimal fraction = { .fraction = from->fraction, .is_exact = true };
+
+		wm_sum_add(into, arena, &whole);
+		wm_sum_add(into, arena, &fraction);
+		return;
+	}
+	widen(into, arena);
+	wm_decimal_sum_merge(into->wide, from->wide);
+}
+
+static bool
+sum_decode(struct wm_sum *sum, struct wm_arena *arena, struct wm_get *in)
+{
+	struct wm_decimal_sum value;
+
+	if (!wm_decimal_sum_decode(&value, in))
+		return false;
+	*sum = (struct wm_sum){ .whole = (int64_t)value.whole, .fraction = value.fraction };
+	if ((int64_t)value.whole != value.whole || value.carry != 0 || value.rest != 0 || value.rest_error != 0) {
+		widen(sum, arena);
+		*sum->wide = value;
+	}
+	return true;
 }
 
 static void
@@ -115,7 +172,7 @@ wm_part_merge(enum wm_part part, void *into, struct wm_arena *arena, const void 
 		*(uint64_t *)into += *(const uint64_t *)from;
 		break;
 	case WM_PART_SUM:
-		wm_decimal_sum_merge(into, from);
+		sum_merge(into, arena, from);
 		break;
 	case WM_PART_SQUARES:
 		wm_square_sum_merge(into, from);
@@ -167,13 +224,15 @@ void
 wm_part_encode(enum wm_part part, const void *from, struct wm_buf *out)
 {
 	const struct wm_timed *timed;
+	struct wm_decimal_sum sum;
 
 	switch (part) {
 	case WM_PART_COUNT:
 		wm_put_varint(out, *(const uint64_t *)from);
 		break;
 	case WM_PART_SUM:
-		wm_decimal_sum_encode(from, out);
+		sum = wm_sum_value(from);
+		wm_decimal_sum_encode(&sum, out);
 		break;
 	case WM_PART_SQUARES:
 		wm_square_sum_encode(from, out);
@@ -211,7 +270,7 @@ wm_part_decode(enum wm_part part, void *into, struct wm_arena *arena, struct wm_
 		*(uint64_t *)into = wm_get_varint(in);
 		break;
 	case WM_PART_SUM:
-		return wm_decimal_sum_decode(into, in);
+		return sum_decode(into, arena, in);
 	case WM_PART_SQUARES:
 		return wm_square_sum_decode(into, in);
 	case WM_PART_MIN:

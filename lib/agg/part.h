@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/agg/distinct.h"
 #include "lib/agg/quantile.h"
@@ -57,16 +58,24 @@ struct wm_kept {
 			size_t capacity;
 		} far;
 	};
-	size_t len;
-	enum wm_kind kind; /* WM_KIND_NULL: no value yet */
+	uint32_t len;
+	uint8_t kind; /* enum wm_kind; WM_KIND_NULL: no value yet */
 	bool is_far;
-	bool is_number; /* for extremes */
+	bool is_number, is_short; /* for extremes */
 };
 
 /* min and max */
 struct wm_extreme {
-	struct wm_decimal number; /* set where kept.is_number */
+	int64_t whole,
+		fraction; /* of the number where kept.is_short: that is, where it is exact and its whole part fits */
 	struct wm_kept kept;
+};
+
+/* The sum of most groups is exact and fits; that of the others is in the arena, as soon as it does not, and stays there. */
+struct wm_sum {
+	int64_t whole;               /* of the sum, rounded down */
+	int64_t fraction;            /* above it in 10^-18, 0 <= fraction < 10^18 */
+	struct wm_decimal_sum *wide; /* not NULL: all of the sum; the others are unset then */
 };
 
 /* first and last */
@@ -79,7 +88,33 @@ static inline struct wm_value
 wm_kept_value(const struct wm_kept *kept)
 {
 	return (struct wm_value){ .text = wm_span(kept->is_far ? kept->far.data : kept->near, kept->len),
-		.kind = kept->kind };
+		.kind = (enum wm_kind)kept->kind };
+}
+
+/* Takes in a number for which the sum stays one that fits; false, and nothing done, for another. */
+static inline bool
+wm_sum_add_short(struct wm_sum *sum, const struct wm_decimal *number)
+{
+	if (sum->wide != NULL || !number->is_exact || !wm_decimal_is_short(number))
+		return false;
+	/* Without branches: whether the fraction carries cannot be foreseen. */
+	int64_t fraction = sum->fraction + number->fraction, whole;
+	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
+	if (__builtin_add_overflow((int64_t)number->whole, carried, &whole) ||
+		__builtin_add_overflow(sum->whole, whole, &whole))
+		return false;
+	sum->whole = whole;
+	sum->fraction = fraction - carried * WM_FRACTION_ONE;
+	return true;
+}
+
+void wm_sum_add(struct wm_sum *sum, struct wm_arena *arena, const struct wm_decimal *number);
+
+static inline struct wm_decimal_sum
+wm_sum_value(const struct wm_sum *sum)
+{
+	return sum->wide != NULL ? *sum->wide
+				 : (struct wm_decimal_sum){ .whole = sum->whole, .fraction = sum->fraction };
 }
 
 /* The order of values: numbers before texts, numbers by value, texts as bytes. <0, 0, >0. */
@@ -92,13 +127,59 @@ wm_reading_compare(const struct wm_reading *a, const struct wm_reading *b)
 			    : wm_span_compare(a->value.text, b->value.text);
 }
 
-/* Whether both are exact numbers and the new one is inside, so that it changes nothing: the common case. direction as below. */
-static inline bool
-wm_extreme_is_beyond(const struct wm_extreme *extreme, const struct wm_reading *reading, int direction)
+/* Up to 16 bytes, without a call. */
+static inline void
+wm_kept_set_near(struct wm_kept *kept, const struct wm_value *value)
 {
-	return extreme->kept.is_number && reading->is_number && extreme->number.is_exact && reading->number.is_exact &&
-		(direction < 0 ? wm_decimal_is_less_exact(&extreme->number, &reading->number)
-			       : wm_decimal_is_less_exact(&reading->number, &extreme->number));
+	struct wm_span_words words = wm_span_words(value->text);
+	size_t len = value->text.len;
+
+	if (len >= 8) {
+		memcpy(kept->near, &words.low, 8);
+		memcpy(kept->near + len - 8, &words.high, 8);
+	} else if (len >= 4) {
+		memcpy(kept->near, &words.low, 4);
+		memcpy(kept->near + len - 4, &words.high, 4);
+	} else {
+		for (size_t i = 0; i < len; i++)
+			kept->near[i] = value->text.data[i];
+	}
+	kept->len = (uint32_t)len;
+	kept->kind = (uint8_t)value->kind;
+}
+
+/*
+ * Takes in an exact number that fits, in the common cases: it is the first, or both are such numbers and differ, and its text is short.
+ * False, and nothing done, in others. direction as below.
+ */
+static inline bool
+wm_extreme_add_short(struct wm_extreme *extreme, const struct wm_reading *reading, int direction)
+{
+	const struct wm_decimal *number = &reading->number;
+
+	if (!reading->is_number || !number->is_exact || !wm_decimal_is_short(number))
+		return false;
+	int64_t whole = (int64_t)number->whole;
+	if (extreme->kept.is_short) {
+		/* It is foreseen that the whole parts decide. */
+		if (direction < 0 ? extreme->whole < whole : extreme->whole > whole)
+			return true;
+		if (extreme->whole == whole) {
+			if (extreme->fraction == number->fraction)
+				return false;
+			if ((extreme->fraction < number->fraction) == (direction < 0))
+				return true;
+		}
+	} else if (extreme->kept.kind != WM_KIND_NULL) {
+		return false;
+	}
+	if (reading->value.text.len > WM_KEPT_NEAR_MAX || extreme->kept.is_far)
+		return false;
+	extreme->whole = whole;
+	extreme->fraction = number->fraction;
+	extreme->kept.is_number = extreme->kept.is_short = true;
+	wm_kept_set_near(&extreme->kept, &reading->value);
+	return true;
 }
 
 /*

@@ -135,9 +135,7 @@ take_value(struct wm_span text, struct wm_buf *scratch, struct wm_value *value)
 static void
 put_count(uint64_t count, struct wm_buf *out)
 {
-	struct wm_decimal_sum sum = { .whole = count };
-
-	wm_decimal_sum_print(&sum, out);
+	wm_integer_print(count, out);
 }
 
 /* An exact number that is whole, as put_count() and event times are. */
@@ -173,13 +171,14 @@ put_encoded(enum wm_part part, const void *from, struct wm_buf *out)
 
 /* As a number where that reads back as the same sum. */
 static void
-put_sum(const struct wm_decimal_sum *sum, struct wm_buf *out)
+put_sum(const struct wm_sum *sum, struct wm_buf *out)
 {
 	size_t begin = out->len;
+	struct wm_decimal_sum value = wm_sum_value(sum);
 	struct wm_decimal number;
 
-	if (sum->rest == 0 && sum->rest_error == 0) {
-		wm_decimal_sum_print(sum, out);
+	if (value.rest == 0 && value.rest_error == 0) {
+		wm_decimal_sum_print(&value, out);
 		if (wm_decimal_parse(wm_span(out->data + begin, out->len - begin), &number) && number.is_exact)
 			return;
 		out->len = begin;
@@ -336,7 +335,7 @@ take_encoded(enum wm_part part, void *into, struct wm_arena *arena, struct wm_sp
 }
 
 static bool
-take_sum(struct wm_decimal_sum *sum, struct wm_arena *arena, struct wm_span text, struct wm_buf *scratch)
+take_sum(struct wm_sum *sum, struct wm_arena *arena, struct wm_span text, struct wm_buf *scratch)
 {
 	struct wm_decimal number;
 
@@ -344,7 +343,7 @@ take_sum(struct wm_decimal_sum *sum, struct wm_arena *arena, struct wm_span text
 		return take_encoded(WM_PART_SUM, sum, arena, text, scratch);
 	if (!wm_decimal_parse(text, &number) || !number.is_exact)
 		return false;
-	wm_decimal_sum_add(sum, &number);
+	wm_sum_add(sum, arena, &number);
 	return true;
 }
 
@@ -463,7 +462,7 @@ merge_extreme(enum wm_part part, struct wm_extreme *into, struct wm_arena *arena
 	wm_part_merge(part, into, arena, from);
 	if (value.kind != WM_KIND_NULL && value.kind < into->kept.kind &&
 		wm_span_equal(value.text, wm_kept_value(&into->kept).text))
-		into->kept.kind = value.kind;
+		into->kept.kind = (uint8_t)value.kind;
 }
 
 /* Of equal event times, the first text; of equal texts, that of the first kind. */

@@ -82,7 +82,7 @@ round_up(size_t size, size_t alignment)
 	return (size + alignment - 1) / alignment * alignment;
 }
 
-/* Numbers of rows and counts of all columns first: so that one column's rows, count and sum fill 64 bytes. */
+/* Numbers of rows and counts of all columns first: so that one column's rows, count and sum, and a short key before them, fill 64 bytes. */
 void
 wm_plan_lay_out(struct wm_agg *agg)
 {

@@ -22,12 +22,10 @@ wm_buf_release(struct wm_buf *buf)
 }
 
 bool
-wm_buf_reserve(struct wm_buf *buf, size_t extra)
+wm_buf_grow(struct wm_buf *buf, size_t extra)
 {
 	if (extra > buf->len_max - buf->len)
 		return false;
-	if (extra <= buf->capacity - buf->len)
-		return true;
 	size_t capacity = buf->capacity < CAPACITY_FIRST ? CAPACITY_FIRST : buf->capacity;
 	while (capacity - buf->len < extra)
 		capacity = capacity > SIZE_MAX / 2 ? SIZE_MAX : capacity * 2;
@@ -64,10 +62,14 @@ wm_buf_add_text(struct wm_buf *buf, const char *text)
 	wm_buf_add(buf, text, strlen(text));
 }
 
-void
-wm_buf_add_byte(struct wm_buf *buf, char byte)
+char *
+wm_buf_room_grown(struct wm_buf *buf, size_t len)
 {
-	wm_buf_add(buf, &byte, 1);
+	bool fits = wm_buf_reserve(buf, len);
+
+	assert(fits && buf->len_max == WM_BUF_UNBOUNDED);
+	(void)fits;
+	return buf->data + buf->len;
 }
 
 void

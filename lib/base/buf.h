@@ -28,8 +28,15 @@ struct wm_buf {
 void wm_buf_init(struct wm_buf *buf, size_t len_max);
 void wm_buf_release(struct wm_buf *buf);
 
+/* What wm_buf_reserve() does where the room is not there yet. */
+WM_MUST_CHECK bool wm_buf_grow(struct wm_buf *buf, size_t extra);
+
 /* Room for extra more bytes behind len; false if that would pass the maximum. */
-WM_MUST_CHECK bool wm_buf_reserve(struct wm_buf *buf, size_t extra);
+WM_MUST_CHECK static inline bool
+wm_buf_reserve(struct wm_buf *buf, size_t extra)
+{
+	return extra <= buf->capacity - buf->len || wm_buf_grow(buf, extra);
+}
 
 /* False, and nothing appended, if that would pass the maximum. */
 WM_MUST_CHECK bool wm_buf_append(struct wm_buf *buf, const void *data, size_t len);
@@ -37,8 +44,23 @@ WM_MUST_CHECK bool wm_buf_append(struct wm_buf *buf, const void *data, size_t le
 /* The same for a buffer born WM_BUF_UNBOUNDED, where it cannot fail (asserted). */
 void wm_buf_add(struct wm_buf *buf, const void *data, size_t len);
 void wm_buf_add_text(struct wm_buf *buf, const char *text);
-void wm_buf_add_byte(struct wm_buf *buf, char byte);
 void wm_buf_addf(struct wm_buf *buf, const char *format, ...) WM_PRINTF(2, 3);
+
+/* The same for what is written in place: where it goes, with room for len bytes, of which the caller adds to buf->len what it used. */
+char *wm_buf_room_grown(struct wm_buf *buf, size_t len);
+
+static inline char *
+wm_buf_room(struct wm_buf *buf, size_t len)
+{
+	return len <= buf->capacity - buf->len ? buf->data + buf->len : wm_buf_room_grown(buf, len);
+}
+
+static inline void
+wm_buf_add_byte(struct wm_buf *buf, char byte)
+{
+	*wm_buf_room(buf, 1) = byte;
+	buf->len++;
+}
 
 /* Empties it and keeps the memory. */
 static inline void

@@ -466,10 +466,17 @@ rest_decode(double *rest, double *error, struct wm_get *in)
 void
 wm_decimal_sum_add(struct wm_decimal_sum *sum, const struct wm_decimal *number)
 {
-	if (number->is_exact)
-		wm_decimal_sum_add_exact(sum, number);
-	else
+	if (!number->is_exact) {
 		rest_add(&sum->rest, &sum->rest_error, number->nearest);
+		return;
+	}
+	int64_t fraction = sum->fraction + number->fraction;
+	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
+	wm_int128 whole = number->whole + carried; /* fits: a number has at most 38 digits */
+
+	sum->fraction = fraction - carried * WM_FRACTION_ONE;
+	if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
+		sum->carry += whole < 0 ? -1 : 1;
 }
 
 void
@@ -581,19 +588,80 @@ sum_init(mpq_t value, const struct wm_decimal_sum *sum)
 	add_double(value, sum->rest_error);
 }
 
+/* All numbers of two digits. */
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				  "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				  "8081828384858687888990919293949596979899";
+
+static inline void
+put_pair(char *at, uint64_t value)
+{
+	memcpy(at, digit_pairs + 2 * value, 2);
+}
+
 /* Writes the digits of value so that they end before end; returns where they begin. */
+static inline char *
+digits_before_short(char *end, uint64_t value)
+{
+	for (; value >= 100; value /= 100)
+		put_pair(end -= 2, value % 100);
+	if (value >= 10)
+		put_pair(end -= 2, value);
+	else
+		*--end = (char)('0' + value);
+	return end;
+}
+
 static char *
 digits_before(char *end, uint128 value)
 {
-	uint64_t low;
-
 	for (; value > UINT64_MAX; value /= 10)
 		*--end = (char)('0' + (unsigned)(value % 10));
-	low = (uint64_t)value;
-	do
-		*--end = (char)('0' + (unsigned)(low % 10));
-	while ((low /= 10) != 0);
-	return end;
+	return digits_before_short(end, (uint64_t)value);
+}
+
+/* Writes the digits of value from at on; returns where they end. */
+static inline char *
+put_short_whole(char *at, uint64_t value)
+{
+	if (value < 10) {
+		*at = (char)('0' + value);
+		return at + 1;
+	}
+	/* log10(2) is 1233 / 4096, near enough for 64 bits: the count of digits or one less. */
+	size_t count = (size_t)(64 - __builtin_clzll(value)) * 1233 >> 12;
+	count += value >= power_of_ten[count];
+	digits_before_short(at + count, value);
+	return at + count;
+}
+
+/* ".25" for 250000 millionths; 0 < millionths < 10^6. */
+static inline char *
+put_millionths(char *at, uint32_t millionths)
+{
+	uint32_t high = millionths / 10000, middle = millionths / 100 % 100, low = millionths % 100;
+	size_t len = low != 0 ? 7 : middle != 0 ? 5 : 3;
+
+	at[0] = '.';
+	put_pair(at + 1, high);
+	put_pair(at + 3, middle);
+	put_pair(at + 5, low);
+	return at + len - (at[len - 1] == '0');
+}
+
+/* Room for what the two above write. */
+#define SHORT_BYTES_MAX 32
+#define MILLION UINT64_C(1000000)
+
+/* 10^-18 in a millionth. */
+#define MILLIONTH (WM_FRACTION_ONE / (int64_t)MILLION)
+
+void
+wm_integer_print(uint64_t value, struct wm_buf *out)
+{
+	char *at = wm_buf_room(out, SHORT_BYTES_MAX);
+
+	out->len += (size_t)(put_short_whole(at, value) - at);
 }
 
 static void
@@ -641,9 +709,30 @@ print_long_whole(const struct wm_decimal_sum *sum, bool is_negative, struct wm_b
 	mpz_clear(whole);
 }
 
+/* Whether it is an exact sum, not below 0, of 64 bits before the point and up to 6 digits behind it: as most are. */
+static inline bool
+is_short(const struct wm_decimal_sum *sum)
+{
+	return !has_rest(sum) && sum->carry == 0 && (uint64_t)(sum->whole >> 64) == 0 && sum->fraction % MILLIONTH == 0;
+}
+
+static void
+print_short(uint64_t whole, uint32_t millionths, struct wm_buf *out)
+{
+	char *start = wm_buf_room(out, SHORT_BYTES_MAX), *at = put_short_whole(start, whole);
+
+	if (millionths != 0)
+		at = put_millionths(at, millionths);
+	out->len += (size_t)(at - start);
+}
+
 void
 wm_decimal_sum_print(const struct wm_decimal_sum *sum, struct wm_buf *out)
 {
+	if (is_short(sum)) {
+		print_short((uint64_t)sum->whole, (uint32_t)(sum->fraction / MILLIONTH), out);
+		return;
+	}
 	if (has_rest(sum)) {
 		wm_double_print(wm_decimal_sum_mean(sum, 1), out);
 		return;
@@ -662,6 +751,8 @@ wm_decimal_sum_print(const struct wm_decimal_sum *sum, struct wm_buf *out)
 		print_fraction(fraction, out);
 }
 
+#define SMALL_WHOLE_MAX (UINT64_C(1) << 33)
+
 /*
  * Sum / count by one division of doubles, which is correctly rounded when both
  * operands are exact: small sums of few digits after the point. False for others.
@@ -671,6 +762,12 @@ mean_of_small(const struct wm_decimal_sum *sum, uint64_t count, double *mean)
 {
 	if (sum->carry != 0 || magnitude(sum->whole) > (uint128)DOUBLE_WHOLE_MAX || count > (uint64_t)DOUBLE_WHOLE_MAX)
 		return false;
+	/* In millionths below 2^53, as most are: the loop's numbers times a power of ten, and so the same quotient. */
+	if (magnitude(sum->whole) < SMALL_WHOLE_MAX && count < SMALL_WHOLE_MAX && sum->fraction % MILLIONTH == 0) {
+		*mean = (double)((int64_t)sum->whole * (int64_t)MILLION + sum->fraction / MILLIONTH) /
+			(double)(int64_t)(count * MILLION);
+		return true;
+	}
 	for (unsigned digits = 0; digits <= 6; digits += 2) {
 		uint64_t scale = power_of_ten[digits], unit = power_of_ten[WM_FRACTION_DIGITS_MAX - digits];
 
@@ -706,6 +803,23 @@ wm_decimal_sum_mean(const struct wm_decimal_sum *sum, uint64_t count)
 	mpz_clear(factor);
 	mpq_clear(value);
 	return mean;
+}
+
+/* A mean of up to 15 digits that is exact is the text of its nearest double: no other text of so few reads back as that one. */
+void
+wm_decimal_mean_print(const struct wm_decimal_sum *sum, uint64_t count, struct wm_buf *out)
+{
+	assert(count > 0);
+	if (is_short(sum) && (uint64_t)sum->whole < power_of_ten[9]) {
+		uint64_t millionths = (uint64_t)sum->whole * MILLION + (uint64_t)(sum->fraction / MILLIONTH);
+
+		if (millionths % count == 0) {
+			millionths /= count;
+			print_short(millionths / MILLION, (uint32_t)(millionths % MILLION), out);
+			return;
+		}
+	}
+	wm_double_print(wm_decimal_sum_mean(sum, count), out);
 }
 
 void
@@ -943,9 +1057,7 @@ shortest_of_middle(double value, struct shortest *shortest)
 		if (2 * distance < one)
 			break;
 	}
-	char *end = shortest->digits + sizeof(shortest->digits), *start = digits_before(end, decimal);
-	shortest->count = (size_t)(end - start);
-	memmove(shortest->digits, start, shortest->count);
+	shortest->count = (size_t)(put_short_whole(shortest->digits, decimal) - shortest->digits);
 	shortest->exponent = -places;
 	drop_trailing_zeros(shortest);
 }

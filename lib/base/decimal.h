@@ -30,11 +30,20 @@ __extension__ typedef __int128 wm_int128; /* the one typedef: the type has no IS
 
 /* Fields are for reading. */
 struct wm_decimal {
-	wm_int128 whole;  /* exact: the part before the point */
-	int64_t fraction; /* exact: the part after it in 10^-18, |fraction| < 10^18, never of the other sign */
-	double nearest;   /* not exact: the value as a double; else unset */
+	wm_int128 whole; /* exact: the part before the point */
+	union {
+		int64_t fraction; /* exact: the part after it in 10^-18, |fraction| < 10^18, never of the other sign */
+		double nearest;   /* not exact: the value as a double */
+	};
 	bool is_exact;
 };
+
+/* Of a number that is exact: whether its whole part fits 64 bits. */
+static inline bool
+wm_decimal_is_short(const struct wm_decimal *number)
+{
+	return (int64_t)number->whole == number->whole;
+}
 
 /* False, and *number unset, if the text is no number (the empty text is none). */
 bool wm_decimal_parse(struct wm_span text, struct wm_decimal *number);
@@ -46,13 +55,6 @@ wm_decimal_compare_exact(const struct wm_decimal *a, const struct wm_decimal *b)
 	if (a->whole != b->whole)
 		return a->whole < b->whole ? -1 : 1;
 	return (a->fraction > b->fraction) - (a->fraction < b->fraction);
-}
-
-/* The same as "<", where it is foreseen that the wholes decide. */
-static inline bool
-wm_decimal_is_less_exact(const struct wm_decimal *a, const struct wm_decimal *b)
-{
-	return a->whole < b->whole || (a->whole == b->whole && a->fraction < b->fraction);
 }
 
 /* By value, exactly, also where one or both do not fit: then from their texts. <0, 0, >0. */
@@ -77,19 +79,6 @@ struct wm_decimal_sum {
 
 void wm_decimal_sum_add(struct wm_decimal_sum *sum, const struct wm_decimal *number);
 
-/* The same for a number that is exact. Without branches: whether the fraction carries cannot be foreseen. */
-static inline void
-wm_decimal_sum_add_exact(struct wm_decimal_sum *sum, const struct wm_decimal *number)
-{
-	int64_t fraction = sum->fraction + number->fraction;
-	int64_t carried = (int64_t)(fraction >= WM_FRACTION_ONE) - (int64_t)(fraction < 0);
-	wm_int128 whole = number->whole + carried; /* fits: a number has at most 38 digits */
-
-	sum->fraction = fraction - carried * WM_FRACTION_ONE;
-	if (__builtin_add_overflow(sum->whole, whole, &sum->whole))
-		sum->carry += whole < 0 ? -1 : 1;
-}
-
 void wm_decimal_sum_merge(struct wm_decimal_sum *into, const struct wm_decimal_sum *from);
 
 /*
@@ -100,6 +89,9 @@ void wm_decimal_sum_print(const struct wm_decimal_sum *sum, struct wm_buf *out);
 
 /* Sum / count, rounded once, to be printed by wm_double_print(); not finite where it has no value. count > 0. */
 double wm_decimal_sum_mean(const struct wm_decimal_sum *sum, uint64_t count);
+
+/* What wm_double_print() makes of that mean; nothing where it has no value. count > 0. */
+void wm_decimal_mean_print(const struct wm_decimal_sum *sum, uint64_t count, struct wm_buf *out);
 
 void wm_decimal_sum_encode(const struct wm_decimal_sum *sum, struct wm_buf *out);
 bool wm_decimal_sum_decode(struct wm_decimal_sum *sum, struct wm_get *in);
@@ -129,6 +121,8 @@ bool wm_square_sum_decode(struct wm_square_sum *sum, struct wm_get *in);
 
 /* numerator / denominator correctly rounded; denominator > 0. For rates and shares. */
 double wm_ratio(uint64_t numerator, uint64_t denominator);
+
+void wm_integer_print(uint64_t value, struct wm_buf *out);
 
 /*
  * The shortest text that reads back as the same double; integers from 2^53 to 10^21 with all their digits.

@@ -1,8 +1,11 @@
 #include "lib/op/keys.h"
 
+#include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/codec.h"
+#include "lib/base/mem.h"
 
 /* Tag of a key of several columns (or none): above every enum wm_kind. */
 #define TAG_COMPOSITE 15
@@ -30,14 +33,10 @@ get_part(struct wm_get *in)
 }
 
 void
-wm_keys_unpack(const struct wm_entry *entry, struct wm_value *values, size_t count)
+wm_keys_unpack_several(const struct wm_entry *entry, struct wm_value *values, size_t count)
 {
 	struct wm_get in;
 
-	if (count == 1) {
-		values[0] = (struct wm_value){ wm_entry_key(entry), (enum wm_kind)entry->tag };
-		return;
-	}
 	wm_get_init(&in, wm_entry_key(entry));
 	for (size_t i = 0; i < count; i++)
 		values[i] = get_part(&in);
@@ -93,6 +92,308 @@ wm_keys_prefix(const struct wm_entry *entry)
 	memcpy(bytes, entry->key, entry->key_len < sizeof(bytes) ? entry->key_len : sizeof(bytes));
 	memcpy(&prefix, bytes, sizeof(prefix));
 	return __builtin_bswap64(prefix);
+}
+
+/* Sorting */
+
+/* So few items are compared. */
+#define COMPARED_MAX 24
+
+/* How many bits are looked at, and in one step, by the number of items: what these leave in one place is sorted for itself. */
+#define FEW_ITEMS ((size_t)1 << 10)
+#define MANY_ITEMS ((size_t)1 << 20)
+#define DIGIT_BITS_FEW 16
+#define DIGIT_BITS 22
+#define DIGIT_BITS_MAX 32
+#define STEP_BITS_FEW 8
+#define STEP_BITS_MAX 11
+
+/* Sorted within each other; deeper, keys are made to be bad, and compared. */
+#define LEVELS_MAX 64
+
+/* Items ahead whose keys are fetched. */
+#define FETCH_AHEAD 16
+
+#define WORD_BYTES 8
+
+/* Where in keys that are the same up to there sorting goes on. */
+struct place {
+	size_t column;
+	size_t offset; /* in its text */
+};
+
+/* The bits of a word in which some differ, from the highest: up to so many, as pieces of its bytes. */
+struct digit {
+	size_t pieces_count;
+	unsigned bits;
+	struct {
+		uint8_t shift, width;
+	} pieces[WORD_BYTES];
+};
+
+static int
+compare_items(const void *a, const void *b)
+{
+	const struct wm_keys_item *item_a = a, *item_b = b;
+	int order = wm_keys_compare(item_a->entry, item_b->entry);
+
+	return order != 0 ? order : (item_a->number > item_b->number) - (item_a->number < item_b->number);
+}
+
+/* The value of a column. */
+static struct wm_value
+value_at(const struct wm_entry *entry, size_t column, size_t columns_count)
+{
+	struct wm_value value;
+	struct wm_get in;
+
+	if (columns_count == 1)
+		return (struct wm_value){ wm_entry_key(entry), (enum wm_kind)entry->tag };
+	wm_get_init(&in, wm_entry_key(entry));
+	do
+		value = get_part(&in);
+	while (column-- > 0);
+	return value;
+}
+
+/* Bytes of a text from an offset on, the first one highest, and zeros behind the last. */
+static inline uint64_t
+word_at(struct wm_span text, size_t offset)
+{
+	size_t left = text.len > offset ? text.len - offset : 0;
+	const char *at = text.data + (left == 0 ? 0 : offset);
+	uint64_t word = 0;
+
+	if (left >= WORD_BYTES) {
+		memcpy(&word, at, WORD_BYTES);
+		return be64toh(word);
+	}
+	if (left >= WORD_BYTES / 2) {
+		uint32_t head, tail;
+
+		memcpy(&head, at, sizeof(head));
+		memcpy(&tail, at + left - sizeof(tail), sizeof(tail));
+		return (uint64_t)be32toh(head) << 32 | (uint64_t)be32toh(tail) << 8 * (WORD_BYTES - left);
+	}
+	for (size_t i = 0; i < left; i++)
+		word |= (uint64_t)(unsigned char)at[i] << 8 * (WORD_BYTES - 1 - i);
+	return word;
+}
+
+static void
+load_words(struct wm_keys_item *items, size_t count, size_t columns_count, const struct place *place)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct wm_entry *entry = items[i].entry;
+
+		if (i + FETCH_AHEAD < count)
+			__builtin_prefetch(items[i + FETCH_AHEAD].entry);
+		items[i].word = word_at(
+			columns_count == 1 ? wm_entry_key(entry) : value_at(entry, place->column, columns_count).text,
+			place->offset);
+	}
+}
+
+/* Of items that are the same in the word at a place, the next place; false if there is nothing more that could be told by words. */
+static bool
+move_on(const struct wm_keys_item *items, size_t count, size_t columns_count, struct place *place)
+{
+	struct wm_value first = value_at(items[0].entry, place->column, columns_count);
+	bool is_same = true;
+
+	for (size_t i = 0; i < count; i++) {
+		struct wm_value value = value_at(items[i].entry, place->column, columns_count);
+
+		if (value.text.len > place->offset + WORD_BYTES) {
+			place->offset += WORD_BYTES;
+			return true;
+		}
+		is_same = is_same && value.text.len == first.text.len && value.kind == first.kind;
+	}
+	place->column++;
+	place->offset = 0;
+	return is_same && place->column < columns_count;
+}
+
+static uint64_t
+differing_bits(const struct wm_keys_item *items, size_t count)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 1; i < count; i++)
+		bits |= items[i].word ^ items[0].word;
+	return bits;
+}
+
+static struct digit
+digit_of(uint64_t differing, unsigned bits_max)
+{
+	struct digit digit = { .bits = 0 };
+
+	for (unsigned byte = WORD_BYTES; byte-- > 0 && digit.bits < bits_max;) {
+		unsigned bits = (unsigned)(differing >> 8 * byte) & 0xff, left = bits_max - digit.bits;
+
+		if (bits == 0)
+			continue;
+		unsigned low = (unsigned)__builtin_ctz(bits), width = 32 - (unsigned)__builtin_clz(bits) - low;
+		if (width > left) {
+			low += width - left;
+			width = left;
+		}
+		digit.pieces[digit.pieces_count].shift = (uint8_t)(8 * byte + low);
+		digit.pieces[digit.pieces_count++].width = (uint8_t)width;
+		digit.bits += width;
+	}
+	return digit;
+}
+
+static inline uint64_t
+digit_value(const struct digit *digit, uint64_t word)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < digit->pieces_count; i++) {
+		unsigned width = digit->pieces[i].width;
+
+		value = value << width | ((word >> digit->pieces[i].shift) & ((1u << width) - 1));
+	}
+	return value;
+}
+
+/* Sorts by so many bits of each number, and leaves those that are the same in them in their order. */
+static void
+deal_out(const uint64_t *from, uint64_t *to, size_t count, unsigned shift, unsigned bits)
+{
+	uint32_t next[1 << STEP_BITS_MAX], at = 0;
+	size_t values_count = (size_t)1 << bits;
+
+	memset(next, 0, values_count * sizeof(next[0]));
+	for (size_t i = 0; i < count; i++)
+		next[from[i] >> shift & (values_count - 1)]++;
+	for (size_t value = 0; value < values_count; value++) {
+		uint32_t with_value = next[value];
+
+		next[value] = at;
+		at += with_value;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[next[from[i] >> shift & (values_count - 1)]++] = from[i];
+}
+
+#define PLACE_MASK UINT64_C(0xffffffff)
+
+/* Moves the item of each place in order to where that stands; its place becomes that one. */
+static void
+move_items(struct wm_keys_item *items, size_t count, uint64_t *order)
+{
+	for (size_t first = 0; first < count; first++) {
+		struct wm_keys_item item = items[first];
+		size_t to = first;
+
+		for (size_t from; (from = order[to] & PLACE_MASK) != first; to = from) {
+			items[to] = items[from];
+			order[to] = (order[to] & ~PLACE_MASK) | to;
+		}
+		if (to == first)
+			continue;
+		items[to] = item;
+		order[to] = (order[to] & ~PLACE_MASK) | to;
+	}
+}
+
+/* Sorts by a digit, which then stands in the upper half of each number of order; other is room for as many. */
+static void
+sort_by_digit(struct wm_keys_item *items, size_t count, const struct digit *digit, uint64_t *order, uint64_t *other)
+{
+	unsigned step_max = count < FEW_ITEMS ? STEP_BITS_FEW : STEP_BITS_MAX;
+	unsigned steps = (digit->bits + step_max - 1) / step_max, step_bits = (digit->bits + steps - 1) / steps;
+	uint64_t *from = order, *to = other;
+
+	for (size_t i = 0; i < count; i++)
+		from[i] = digit_value(digit, items[i].word) << 32 | i;
+	for (unsigned step = 0; step < steps; step++) {
+		uint64_t *dealt = to;
+
+		deal_out(from, to, count, 32 + step * step_bits, step_bits);
+		to = from;
+		from = dealt;
+	}
+	if (from != order)
+		memcpy(order, from, count * sizeof(order[0]));
+	move_items(items, count, order);
+}
+
+/* Few items, of which the words are loaded. */
+static void
+insert(struct wm_keys_item *items, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct wm_keys_item item = items[i];
+		size_t at = i;
+
+		for (; at > 0 && items[at - 1].word >= item.word; at--) {
+			if (items[at - 1].word == item.word && compare_items(&items[at - 1], &item) <= 0)
+				break;
+			items[at] = items[at - 1];
+		}
+		items[at] = item;
+	}
+}
+
+static unsigned
+digit_bits(size_t count)
+{
+	return count < FEW_ITEMS ? DIGIT_BITS_FEW : count < MANY_ITEMS ? DIGIT_BITS : DIGIT_BITS_MAX;
+}
+
+/* Items that are the same before a place, for which their words are loaded. order and other: room for a number for each. */
+static void
+sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct place place, unsigned level,
+	uint64_t *order, uint64_t *other)
+{
+	uint64_t differing;
+
+	if (count <= COMPARED_MAX) {
+		insert(items, count);
+		return;
+	}
+	while ((differing = differing_bits(items, count)) == 0) {
+		if (level == LEVELS_MAX || !move_on(items, count, columns_count, &place)) {
+			qsort(items, count, sizeof(items[0]), compare_items);
+			return;
+		}
+		load_words(items, count, columns_count, &place);
+	}
+	struct digit digit = digit_of(differing, digit_bits(count));
+	sort_by_digit(items, count, &digit, order, other);
+	for (size_t first = 0, next; first < count; first = next) {
+		uint64_t value = order[first] >> 32;
+
+		for (next = first + 1; next < count && order[next] >> 32 == value;)
+			next++;
+		if (next - first > 1)
+			sort_from(items + first, next - first, columns_count, place, level + 1, order + first,
+				other + first);
+	}
+}
+
+void
+wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count)
+{
+	struct place place = { 0, 0 };
+
+	if (columns_count == 0 || count > UINT32_MAX) {
+		qsort(items, count, sizeof(items[0]), compare_items);
+		return;
+	}
+	load_words(items, count, columns_count, &place);
+	if (count <= COMPARED_MAX) {
+		insert(items, count);
+		return;
+	}
+	uint64_t *order = wm_reallocarray(NULL, count, 2 * sizeof(uint64_t));
+	sort_from(items, count, columns_count, place, 0, order, order + count);
+	free(order);
 }
 
 bool

@@ -56,9 +56,13 @@ wm_slices_at(struct wm_slices *slices, const struct wm_slice *at)
 	struct wm_cells *cells = wm_ordered_find(&slices->map, at->number);
 
 	if (cells == NULL) {
+		const struct wm_cells *before = wm_ordered_find(&slices->map, at->number - 1);
+
 		cells = wm_calloc(1, sizeof(struct wm_cells));
 		cells->at = *at;
 		wm_table_init(&cells->table, slices->cell_bytes + slices->own_bytes);
+		if (before != NULL)
+			wm_table_expect(&cells->table, before->table.count);
 		wm_ordered_put(&slices->map, at->number, cells);
 	}
 	return cells;

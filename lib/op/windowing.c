@@ -37,20 +37,43 @@ struct due {
 	uint64_t prefix;
 };
 
-/* A row that waits to be drained. In append all are of one window, ready_number. */
-struct ready {
-	union {
-		int64_t window_number; /* update, complete */
-		struct {
-			uint64_t index : 60;
-			uint64_t timing : 2; /* enum wm_pane_timing */
-			uint64_t is_filler : 1;
-		} pane; /* append */
-	};
-	uint64_t prefix; /* wm_keys_prefix(), or the rank of the key */
-	const struct wm_entry *entry;
-	const void *cell;
-};
+/*
+ * Rows that wait to be drained are struct wm_keys_item: a key, and its cell. In append all are of one window, ready_number,
+ * and number is the pane: index, enum wm_pane_timing and whether it is a filler, so that an early pane of a key stands before its on-time
+ * pane. In update and complete number is that of the window, and word the rank of the key.
+ */
+#define PANE_INDEX_MAX ((UINT64_C(1) << 60) - 1)
+
+static uint64_t
+pane_number(uint64_t index, enum wm_pane_timing timing, bool is_filler)
+{
+	return (index & PANE_INDEX_MAX) << 3 | (uint64_t)timing << 1 | is_filler;
+}
+
+static uint64_t
+pane_index(const struct wm_keys_item *ready)
+{
+	return ready->number >> 3;
+}
+
+static enum wm_pane_timing
+pane_timing(const struct wm_keys_item *ready)
+{
+	return (enum wm_pane_timing)(ready->number >> 1 & 3);
+}
+
+static bool
+is_filler(const struct wm_keys_item *ready)
+{
+	return (ready->number & 1) != 0;
+}
+
+/* Where nothing else is said it is that of the entry, which is not looked at before it is needed. */
+static const void *
+cell_of(const struct wm_keys_item *ready)
+{
+	return ready->value != NULL || is_filler(ready) ? ready->value : wm_entry_value(ready->entry);
+}
 
 struct wm_windowing {
 	const struct wm_windows *windows;
@@ -98,7 +121,7 @@ struct wm_windowing {
 
 	struct wm_fill *fill;
 
-	struct ready *ready;
+	struct wm_keys_item *ready;
 	size_t ready_count, ready_capacity, ready_at;
 	int64_t ready_number, ready_start_us, ready_end_us;
 	bool is_draining;
@@ -602,7 +625,7 @@ set_due(struct wm_windowing *w)
 
 /* Writing in append: window by window */
 
-static struct ready *
+static struct wm_keys_item *
 add_ready(struct wm_windowing *w)
 {
 	w->ready = wm_grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
@@ -610,31 +633,9 @@ add_ready(struct wm_windowing *w)
 }
 
 static void
-add_ready_pane(struct wm_windowing *w, const struct wm_entry *entry, uint64_t prefix, const void *cell,
-	enum wm_pane_timing timing, uint64_t index)
+add_ready_pane(struct wm_windowing *w, const struct wm_entry *entry, const void *cell, uint64_t number)
 {
-	struct ready *ready = add_ready(w);
-
-	ready->pane.index = index & ((UINT64_C(1) << 60) - 1);
-	ready->pane.timing = timing & 3;
-	ready->pane.is_filler = false;
-	ready->prefix = prefix;
-	ready->entry = entry;
-	ready->cell = cell;
-}
-
-static int
-compare_ready_keys(const void *a, const void *b)
-{
-	const struct ready *ready_a = a, *ready_b = b;
-
-	if (ready_a->prefix != ready_b->prefix)
-		return ready_a->prefix < ready_b->prefix ? -1 : 1;
-	int order = wm_keys_compare(ready_a->entry, ready_b->entry);
-	/* An early and the on-time pane of one key. */
-	if (order == 0)
-		order = (ready_a->pane.index > ready_b->pane.index) - (ready_a->pane.index < ready_b->pane.index);
-	return order;
+	*add_ready(w) = (struct wm_keys_item){ .entry = entry, .value = cell, .number = number };
 }
 
 static void
@@ -643,14 +644,13 @@ ready_table(struct wm_windowing *w, const struct wm_table *table)
 	size_t at = 0;
 
 	for (const struct wm_entry *entry; (entry = wm_table_next(table, &at)) != NULL;)
-		add_ready_pane(w, entry, wm_keys_prefix(entry), wm_entry_value(entry), WM_PANE_ON_TIME, 0);
+		add_ready_pane(w, entry, NULL, pane_number(0, WM_PANE_ON_TIME, false));
 }
 
 static void
 sort_ready(struct wm_windowing *w)
 {
-	if (w->ready_count > 1)
-		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_keys);
+	wm_keys_sort(w->ready, w->ready_count, w->keys_count);
 }
 
 /* The cell of a pane that stands inline: in discarding, only what is new. */
@@ -677,13 +677,13 @@ ready_window(struct wm_windowing *w, int64_t number)
 		return;
 	const struct wm_table *panes = w->is_inline ? NULL : wm_ordered_find(&w->pane_windows, number);
 	for (size_t i = first; i < w->ready_count && (w->is_inline || panes != NULL); i++) {
-		struct ready *ready = &w->ready[i];
+		struct wm_keys_item *ready = &w->ready[i];
 		const struct wm_entry *entry = ready->entry;
 
 		if (!w->is_inline && (entry = wm_table_find(panes, wm_entry_key(entry), entry->tag)) == NULL)
 			continue;
-		ready->pane.index = pane_of(w, entry)->count & ((UINT64_C(1) << 60) - 1);
-		ready->cell = take_pane(w, entry, ready->cell);
+		ready->number = pane_number(pane_of(w, entry)->count, WM_PANE_ON_TIME, false);
+		ready->value = take_pane(w, entry, cell_of(ready));
 	}
 }
 
@@ -696,7 +696,7 @@ ready_due(struct wm_windowing *w, int64_t number)
 		const struct due *due = &w->due[w->due_at];
 		uint64_t index = pane_of(w, due->entry)->count;
 
-		add_ready_pane(w, due->entry, due->prefix, take_pane(w, due->entry, due->cell), timing, index);
+		add_ready_pane(w, due->entry, take_pane(w, due->entry, due->cell), pane_number(index, timing, false));
 	}
 }
 
@@ -709,8 +709,7 @@ ready_fillers(struct wm_windowing *w, int64_t number)
 	for (const struct wm_entry *entry; (entry = wm_fill_take(w->fill, number)) != NULL;) {
 		if (is_none)
 			continue;
-		add_ready_pane(w, entry, wm_keys_prefix(entry), wm_fill_cell(w->fill, entry), WM_PANE_ON_TIME, 0);
-		w->ready[w->ready_count - 1].pane.is_filler = true;
+		add_ready_pane(w, entry, wm_fill_cell(w->fill, entry), pane_number(0, WM_PANE_ON_TIME, true));
 	}
 }
 
@@ -719,10 +718,10 @@ static void
 finish_window(struct wm_windowing *w)
 {
 	for (size_t i = 0; i < w->ready_count; i++) {
-		const struct ready *ready = &w->ready[i];
+		const struct wm_keys_item *ready = &w->ready[i];
 
-		if (w->fill != NULL && !ready->pane.is_filler)
-			wm_fill_written(w->fill, ready->entry, ready->cell);
+		if (w->fill != NULL && !is_filler(ready))
+			wm_fill_written(w->fill, ready->entry, cell_of(ready));
 		if (w->empty_cell != NULL)
 			wm_agg_cell_init(w->agg, wm_entry_value(ready->entry));
 	}
@@ -909,11 +908,11 @@ compare_members(const void *a, const void *b)
 static int
 compare_ready_windows(const void *a, const void *b)
 {
-	const struct ready *ready_a = a, *ready_b = b;
+	const struct wm_keys_item *ready_a = a, *ready_b = b;
 
-	if (ready_a->window_number != ready_b->window_number)
-		return ready_a->window_number < ready_b->window_number ? -1 : 1;
-	return (ready_a->prefix > ready_b->prefix) - (ready_a->prefix < ready_b->prefix);
+	if (ready_a->number != ready_b->number)
+		return (int64_t)ready_a->number < (int64_t)ready_b->number ? -1 : 1;
+	return (ready_a->word > ready_b->word) - (ready_a->word < ready_b->word);
 }
 
 /* Every key of every slice. */
@@ -941,14 +940,8 @@ ready_windows(struct wm_windowing *w, const struct wm_entry *entry, int64_t firs
 	const void **cells = wm_reallocarray(NULL, (size_t)(last - first + 1), sizeof(void *));
 
 	wm_slices_key_windows(&w->slices, wm_entry_key(entry), entry->tag, first, last, &w->ready_arena, cells);
-	for (int64_t number = first; number <= last; number++) {
-		struct ready *ready = add_ready(w);
-
-		ready->window_number = number;
-		ready->prefix = rank;
-		ready->entry = entry;
-		ready->cell = cells[number - first];
-	}
+	for (int64_t number = first; number <= last; number++)
+		*add_ready(w) = (struct wm_keys_item){ entry, cells[number - first], (uint64_t)number, rank };
 	free(cells);
 }
 
@@ -1069,7 +1062,7 @@ wm_windowing_next(struct wm_windowing *w, struct wm_window_row *row)
 			return false;
 		}
 	}
-	const struct ready *ready = &w->ready[w->ready_at++];
+	const struct wm_keys_item *ready = &w->ready[w->ready_at++];
 	/* Rows stand in order of keys, their cells all over the memory: those that come soon are fetched ahead. */
 	if (w->ready_at + ROWS_AHEAD < w->ready_count) {
 		const char *soon = (const char *)ready[ROWS_AHEAD].entry;
@@ -1080,16 +1073,16 @@ wm_windowing_next(struct wm_windowing *w, struct wm_window_row *row)
 	}
 	wm_keys_unpack(ready->entry, w->row_keys, w->keys_count);
 	row->keys = w->row_keys;
-	row->cell = ready->cell;
+	row->cell = cell_of(ready);
 	if (is_append) {
 		row->window_start_us = w->ready_start_us;
 		row->window_end_us = w->ready_end_us;
-		row->pane = (enum wm_pane_timing)ready->pane.timing;
-		row->pane_index = ready->pane.index;
-		row->is_filler = ready->pane.is_filler;
+		row->pane = pane_timing(ready);
+		row->pane_index = pane_index(ready);
+		row->is_filler = is_filler(ready);
 	} else {
-		row->window_start_us = wm_window_start_us(w->windows, ready->window_number);
-		row->window_end_us = wm_window_end_us(w->windows, ready->window_number);
+		row->window_start_us = wm_window_start_us(w->windows, (int64_t)ready->number);
+		row->window_end_us = wm_window_end_us(w->windows, (int64_t)ready->number);
 		row->pane = WM_PANE_ON_TIME;
 		row->pane_index = 0;
 		row->is_filler = false;

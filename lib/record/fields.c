@@ -346,7 +346,9 @@ render_csv(const struct wm_fields *fields, struct wm_buf *out)
 	}
 	if (out->len == begin)
 		wm_buf_add_text(out, "\"\""); /* else the row would be an empty line */
-	wm_buf_add_text(out, format->line_end);
+	/* The end of a line is its own. */
+	size_t content_len = wm_cut_content(fields->line).len;
+	wm_buf_add(out, fields->line.data + content_len, fields->line.len - content_len);
 }
 
 static int

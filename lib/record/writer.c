@@ -190,6 +190,124 @@ wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields
 	wm_buf_add_text(out, format->line_end);
 }
 
+/* Sixteen bytes at a time, in whatever registers the machine has. */
+#define LANES 16
+typedef unsigned char lanes __attribute__((vector_size(LANES)));
+
+/* So many blocks are counted before a lane could overflow. */
+#define BLOCKS_MAX 255
+
+/* Copies a text; nothing beyond either end is touched. Most are short, and a call for each would cost more than the copying. */
+static inline char *
+put_text(char *to, struct wm_span text)
+{
+	if (text.len > 2 * LANES) {
+		memcpy(to, text.data, text.len);
+	} else if (text.len >= LANES) {
+		lanes head, tail;
+
+		memcpy(&head, text.data, LANES);
+		memcpy(&tail, text.data + text.len - LANES, LANES);
+		memcpy(to, &head, LANES);
+		memcpy(to + text.len - LANES, &tail, LANES);
+	} else if (text.len >= 8) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(to, &words.low, 8);
+		memcpy(to + text.len - 8, &words.high, 8);
+	} else if (text.len >= 4) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(to, &words.low, 4);
+		memcpy(to + text.len - 4, &words.high, 4);
+	} else if (text.len > 0) {
+		to[0] = text.data[0];
+		to[text.len / 2] = text.data[text.len / 2];
+		to[text.len - 1] = text.data[text.len - 1];
+	}
+	return to + text.len;
+}
+
+static inline lanes
+all_lanes(char byte)
+{
+	return (lanes){ 0 } + (unsigned char)byte;
+}
+
+/*
+ * Whether a row that was put together without quotes needs none: it has no more delimiters than stand between its fields, and no other
+ * byte that would have to be quoted. Behind it stand LANES bytes that are none of these. False, too, for long ones.
+ */
+static bool
+is_plain_row(const char *row, size_t len, char delimiter, size_t fields_count)
+{
+	const lanes delimiters = all_lanes(delimiter), quotes = all_lanes('"'), feeds = all_lanes('\n'),
+		    returns = all_lanes('\r');
+	lanes found = { 0 }, counts = { 0 };
+	uint64_t halves[2];
+	size_t count = 0;
+
+	if (len > LANES * BLOCKS_MAX)
+		return false;
+	for (size_t at = 0; at < len; at += LANES) {
+		lanes block;
+
+		memcpy(&block, row + at, LANES);
+		found |= (lanes)(block == quotes) | (lanes)(block == feeds) | (lanes)(block == returns);
+		counts -= (lanes)(block == delimiters);
+	}
+	memcpy(halves, &found, LANES);
+	if ((halves[0] | halves[1]) != 0)
+		return false;
+	memcpy(halves, &counts, LANES);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t sums =
+			(halves[i] & UINT64_C(0x00ff00ff00ff00ff)) + (halves[i] >> 8 & UINT64_C(0x00ff00ff00ff00ff));
+
+		count += sums * UINT64_C(0x0001000100010001) >> 48;
+	}
+	return count == fields_count - 1;
+}
+
+/* A row of CSV in which no field needs quotes, as few do; false, and nothing done, for others. */
+static bool
+put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delimiter, const struct wm_value *values,
+	size_t count)
+{
+	size_t bytes = count + LANES;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += values[i].text.len;
+	char *row = wm_buf_room(out, bytes), *to = row;
+	for (size_t i = 0; i < count; i++) {
+		to = put_text(to, values[i].text);
+		*to++ = delimiter;
+	}
+	/* The last delimiter is none. Line ends are shorter than what the row had to have behind it. */
+	size_t len = (size_t)(--to - row);
+	memset(to, 0, LANES);
+	if (len == 0 || !is_plain_row(row, len, delimiter, count))
+		return false;
+	*to++ = format->line_end[0];
+	if (format->line_end[0] == '\r')
+		*to++ = '\n';
+	out->len += (size_t)(to - row);
+	return true;
+}
+
+void
+wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
+	const struct wm_value *values, size_t count)
+{
+	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+
+	if (format->format != WM_FORMAT_NDJSON && count > 0 && put_plain_row(out, format, delimiter, values, count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		wm_row_put(out, format, i, names[i], &values[i]);
+	wm_row_end(out, format, count);
+}
+
 void
 wm_json_put_value(struct wm_buf *out, const struct wm_value *value)
 {

@@ -53,6 +53,10 @@ void wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t i
 	const struct wm_value *value);
 void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count);
 
+/* The same for all fields of a row and its end at once: names are for NDJSON, one for each value. */
+void wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
+	const struct wm_value *values, size_t count);
+
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);
 

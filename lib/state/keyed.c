@@ -93,15 +93,18 @@ put_new(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
 	return entry;
 }
 
+struct wm_entry *
+wm_keyed_at_place(const struct wm_keyed *keyed, uint64_t hash)
+{
+	return keyed->slots == NULL ? NULL : entry_of(keyed->slots[hash & keyed->mask]);
+}
+
 void
 wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash)
 {
-	if (keyed->slots == NULL)
-		return;
-	const struct wm_entry *entry = entry_of(keyed->slots[hash & keyed->mask]);
-
 	/* It is not read, so it does not matter whether it is there. */
-	wm_keyed_fetch(keyed, entry);
+	if (keyed->slots != NULL)
+		wm_keyed_fetch(keyed, wm_keyed_at_place(keyed, hash));
 }
 
 struct wm_entry *

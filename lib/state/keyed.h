@@ -49,6 +49,9 @@ wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 	__builtin_prefetch((const void *)((uintptr_t)entry + 15 + keyed->value_bytes));
 }
 
+/* What is at its place, which is most likely its entry; NULL if there is nothing. */
+struct wm_entry *wm_keyed_at_place(const struct wm_keyed *keyed, uint64_t hash);
+
 /* Has what is at its place fetched, which is most likely its entry. */
 void wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash);
 

@@ -55,6 +55,12 @@ slot_of(const struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t 
 	return at;
 }
 
+/* So many places for so many keys: what grows that far is not small. */
+#define SLOTS_EXPECTED_MIN 1024
+
+/* Entries ahead that are fetched while a table grows. */
+#define FETCH_AHEAD 8
+
 static void
 grow(struct wm_table *table)
 {
@@ -62,9 +68,14 @@ grow(struct wm_table *table)
 	size_t new_count = old_count == 0 ? SLOTS_MIN : old_count * 2;
 	uint64_t *old = table->slots;
 
+	while (new_count >= SLOTS_EXPECTED_MIN && table->expected / 3 >= new_count / 4)
+		new_count *= 2;
+
 	table->slots = wm_calloc(new_count, sizeof(table->slots[0]));
 	table->mask = new_count - 1;
 	for (size_t i = 0; i < old_count; i++) {
+		if (i + FETCH_AHEAD < old_count)
+			__builtin_prefetch(entry_of(old[i + FETCH_AHEAD]));
 		if (old[i] == 0)
 			continue;
 		const struct wm_entry *entry = entry_of(old[i]);

@@ -29,12 +29,20 @@ struct wm_table {
 	size_t mask;     /* slots - 1; there are none while slots is NULL */
 	size_t count;
 	size_t value_bytes;
+	size_t expected;       /* keys */
 	struct wm_arena arena; /* of the entries; the caller may keep more in it that lives as long */
 };
 
 /* Takes no memory until the first key. value_bytes: size of a value, a multiple of 16. */
 void wm_table_init(struct wm_table *table, size_t value_bytes);
 void wm_table_release(struct wm_table *table);
+
+/* About how many keys will come. A table that turns out not to be small has places for so many then, and does not grow step by step. */
+static inline void
+wm_table_expect(struct wm_table *table, size_t count)
+{
+	table->expected = count;
+}
 
 /* The entry of a key; NULL if there is none. */
 struct wm_entry *wm_table_find(const struct wm_table *table, struct wm_span key, uint8_t tag);

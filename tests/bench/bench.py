@@ -2,6 +2,10 @@
 """Measure the tools beside their peers and print the table of docs/PERFORMANCE.md. Fails on nothing.
 
     tests/bench/bench.py [--rows N] [--rounds N] [--no-peers]
+    tests/bench/bench.py --merge [--rows N] [--rounds N] [--no-peers]
+
+With --merge it is wm-merge that is measured, and nothing else: a table of N rows (10 million) with a hundredth as many
+late results. It is left out otherwise, for its table is 0.7 GB.
 
 The data is generated once into build/bench/. All contenders run one after the other in every round, each round in an
 order of its own, and the figures are medians over the rounds: CPU is user and system time of the process, wall and
@@ -37,7 +41,7 @@ def window(*arguments, by="page", aggregates=AGGREGATES):
 def build():
     """The generator and the measuring program, when their sources are newer."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in ("gen", "measure"):
+    for name in ("gen", "measure", "table"):
         source, program = SOURCES / f"{name}.c", FOLDER / name
         if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
             subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-o", program, source], check=True)
@@ -50,6 +54,17 @@ def data(form, rows):
         with open(path, "wb") as file:
             subprocess.run([FOLDER / "gen", "--rows", str(rows), "--format", form], stdout=file, check=True)
     return str(path)
+
+
+def tables(rows):
+    """A finished table and its late results."""
+    paths = FOLDER / f"table-{rows}.csv", FOLDER / f"table-{rows}-late.csv"
+    for path, arguments in zip(paths, (["main", rows], ["late", rows, max(rows // 100, 1)])):
+        if not path.exists() or path.stat().st_mtime < (FOLDER / "table").stat().st_mtime:
+            print(f"generating {path.relative_to(ROOT)}", file=sys.stderr)
+            with open(path, "wb") as file:
+                subprocess.run([FOLDER / "table", *map(str, arguments)], stdout=file, check=True)
+    return map(str, paths)
 
 
 def duckdb_python():
@@ -104,14 +119,73 @@ def live_ms(count=300):
     return (statistics.median(waits), sorted(waits)[len(waits) * 99 // 100]) if waits else (float("inf"),) * 2
 
 
+def measure_rounds(contenders, rounds_count):
+    """Usages of each contender, one a round."""
+    rounds = {name: [] for name in contenders}
+    for number in range(rounds_count):
+        print(f"round {number + 1} of {rounds_count}", file=sys.stderr)
+        # In another order each time: what ran before leaves its mark on caches and clock.
+        order = list(contenders)
+        random.Random(number).shuffle(order)
+        for name in order:
+            rounds[name].append(contenders[name]())
+    return rounds
+
+
+MERGED = """COPY (SELECT window_start, window_end, page, {columns} FROM {tables} ORDER BY ALL)
+TO '/dev/stdout' (FORMAT csv)"""
+
+
+def measure_merge(options):
+    rows = options.rows or 10_000_000
+    main_table, late_table = tables(rows)
+    keys = "window_start,window_end,page"
+    program = str(BIN / "wm-merge")
+    sums = ["-k", keys, "--sum", "count,latency_ms_sum", "--max", "latency_ms_max"]
+    first, last = "2024-01-01", "2024-01-02"
+    (FOLDER / "day.csv").write_bytes(subprocess.run(["grep", "-e", "^window_start", "-e", f"^{first}", late_table],
+                                                    capture_output=True, check=True).stdout)
+    contenders = {
+        "M1": lambda: measured([program, *sums, main_table, late_table]),
+        "M1 without late rows": lambda: measured([program, *sums, main_table, str(FOLDER / "table-header.csv")]),
+        "M2": lambda: measured([program, "--replace", f"{first},{last}", "-t", "window_start", main_table,
+                                str(FOLDER / "day.csv")]),
+    }
+    (FOLDER / "table-header.csv").write_text(keys + ",count,latency_ms_sum,latency_ms_max\n", encoding="ascii")
+    python = None if options.no_peers else duckdb_python()
+    if python:
+        both = f"read_csv(['{main_table}', '{late_table}']) GROUP BY ALL"
+        joined = f"read_csv('{main_table}') m FULL JOIN read_csv('{late_table}') l USING ({keys.replace(',', ', ')})"
+        for name, columns, source in (
+                ("M1 DuckDB, GROUP BY", "sum(count), sum(latency_ms_sum), max(latency_ms_max)", both),
+                ("M1 DuckDB, FULL JOIN", "coalesce(m.count, 0) + coalesce(l.count, 0), coalesce(m.latency_ms_sum, 0) + "
+                 "coalesce(l.latency_ms_sum, 0), greatest(m.latency_ms_max, l.latency_ms_max)", joined)):
+            text = MERGED.format(columns=columns, tables=source)
+            for title, sql in ((name, text), (f"{name}, in no order", text.replace(" ORDER BY ALL", ""))):
+                contenders[title] = lambda sql=sql: measured([python, "-c", f"import duckdb; duckdb.sql({sql!r})"])
+    rounds = measure_rounds(contenders, options.rounds)
+    print(f"{rows} rows, {max(rows // 100, 1)} late, medians of {options.rounds} rounds, {os.cpu_count()} processors\n")
+    print("| job | CPU ns a row | CPU s | wall s | resident MiB |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name, usages in rounds.items():
+        cpu, wall, resident = (statistics.median(getattr(usage, what) for usage in usages)
+                               for what in ("cpu", "wall", "resident_mib"))
+        print(f"| {name} | {cpu / rows * 1e9:.1f} | {cpu:.3f} | {wall:.3f} | {resident:.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rows", type=int)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--merge", action="store_true")
     options = parser.parse_args()
 
     build()
+    if options.merge:
+        measure_merge(options)
+        return
+    options.rows = options.rows or 5_000_000
     csv, ndjson = data("csv", options.rows), data("ndjson", options.rows)
     (FOLDER / "header.csv").write_text("event_time,page,latency_ms\n", encoding="ascii")
     python = None if options.no_peers else duckdb_python()
@@ -132,14 +206,7 @@ def main():
         for name, reader in (("J1 DuckDB", f"read_csv('{csv}')"), ("J2 DuckDB", f"read_json('{ndjson}')")):
             program = f"import duckdb; duckdb.sql({SQL.format(reader=reader)!r})"
             contenders[name] = lambda program=program: measured([python, "-c", program])
-    rounds = {name: [] for name in contenders}
-    for number in range(options.rounds):
-        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
-        # In another order each time: what ran before leaves its mark on caches and clock.
-        order = list(contenders)
-        random.Random(number).shuffle(order)
-        for name in order:
-            rounds[name].append(contenders[name]())
+    rounds = measure_rounds(contenders, options.rounds)
 
     def median(name, what):
         return statistics.median(getattr(usage, what) for usage in rounds[name])

@@ -3,6 +3,10 @@
 
 split     rows split into on-time and late files, windows of each merged in any order: the table of one run
 partial   the same for every aggregate, by states, on any number of files
+late      rows that wm-window itself calls late, at any delay, folded into what it wrote: the table of one run, by
+          rules and by states
+grouping  parts merged two at a time, in any order (of --last: in the order of event time), the pairs again, and so
+          on: the table of one run, by rules and by states
 replace   rows of the range give way, all others stay as they are, byte for byte
 repeat    what may be repeated changes nothing the second time
 kill      a file rewritten in place is the old one or the new one at every moment
@@ -27,6 +31,8 @@ import harness
 SEED = int(os.environ.get("WM_SEED", "1"))
 SPLITS = 60
 PARTIAL_SPLITS = 40
+LATE_SPLITS = 60
+GROUPINGS = 40
 REPLACES = 60
 REPEATS = 30
 KILLS = 40
@@ -136,30 +142,132 @@ def law_partial(tap, folder):
     tap.ok(fault is None, f"partial: states of {PARTIAL_SPLITS} splits give the results of one run", fault or "")
 
 
+def distinct_times(rng, rows):
+    """Rows each with a time of its own, about in order: ISO 8601 within an hour."""
+    rows = {ts * 1000 + index % 1000: (key, value) for index, (ts, key, value) in enumerate(rows)}
+    rows = [(ts, *row) for ts, row in rows.items()]
+    rows.sort(key=lambda row: row[0] + rng.randrange(40_000))
+    return [(f"1970-01-01T00:{ts // 60000:02d}:{ts // 1000 % 60:02d}.{ts % 1000:03d}Z", key, value)
+            for ts, key, value in rows]
+
+
+# Options of wm-window and of wm-merge that belong together. --last takes the late value, which is the last in event time
+# only where the parts are in that order.
+RULES = ("count,sum:v,min:v,max:v", ["--sum", "count,v_sum", "--min", "v_min", "--max", "v_max"])
+RULES_AND_LAST = (RULES[0] + ",last:v", RULES[1] + ["--last", "v_last"])
+STATES = PARTIAL_AGGREGATES
+KEY = ["-k", "window_start,window_end,k"]
+
+
+def law_late(tap, folder):
+    fault, late_count = None, 0
+    for seed in range(SEED, SEED + LATE_SPLITS):
+        rng = random.Random(seed)
+        form = rng.choice(["csv", "ndjson"])
+        write_rows(folder / "all", distinct_times(rng, rows_of(rng, rng.randrange(20, 300))), form)
+        window = ["-t", "ts", "--tumbling", f"{rng.randrange(2, 12)}s", "-g", "k", "-i", form, "-q"]
+        delay = ["-w", f"{rng.randrange(15)}s", "--late", "late", "--overwrite"]
+        for aggregates, merge, states in ((RULES[0], RULES[1], []), (STATES, ["--partial"], ["--partial"])):
+            (folder / "daily").write_bytes(run(folder, "wm-window", *window, *delay, *states, "-a", aggregates, "all"))
+            (folder / "late-table").write_bytes(run(folder, "wm-window", *window, *states, "-a", aggregates, "late"))
+            late_count += (folder / "late").read_bytes().count(b"\n")
+            want = run(folder, "wm-window", *window, "-a", aggregates, "all")
+            tables = ["daily", "late-table"]
+            # By rules and by states it does not matter which of them is called MAIN.
+            if rng.random() < 0.5 and (folder / "late-table").read_bytes():
+                tables.reverse()
+            if run(folder, "wm-merge", *KEY, *merge, "-i", form, *tables) != want:
+                fault = f"WM_SEED={seed} ({form}): {' '.join(merge)}"
+                break
+        if fault:
+            break
+    if not fault and late_count < 20 * LATE_SPLITS:
+        fault = f"{late_count} late rows: nothing was tested"
+    tap.ok(fault is None, f"late: {LATE_SPLITS} streams with late rows folded in are those of one run", fault or "")
+
+
+def merged_in_pairs(folder, rng, form, names, merge, keeps_order):
+    """Merges two tables into one until one is left; its name."""
+    names = list(names)
+    while len(names) > 1:
+        if not keeps_order:
+            rng.shuffle(names)
+        at = rng.randrange(len(names) - 1)
+        made = f"{names[at]}+"
+        (folder / made).write_bytes(run(folder, "wm-merge", *KEY, *merge, "-i", form, *names[at:at + 2]))
+        names[at:at + 2] = [made]
+    return names[0]
+
+
+def law_grouping(tap, folder):
+    fault = None
+    for seed in range(SEED, SEED + GROUPINGS):
+        rng = random.Random(seed)
+        form = rng.choice(["csv", "ndjson"])
+        rows = distinct_times(rng, rows_of(rng, rng.randrange(8, 300)))
+        if seed % 10 == 0:  # more values in a group than are kept exactly
+            rows = distinct_times(rng, [(rng.randrange(10), "a", number(rng)) for _ in range(4000)])
+        window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-i", form]
+        write_rows(folder / "all", rows, form)
+        for kind, (aggregates, merge), states in (("rules", RULES, []), ("rules and last", RULES_AND_LAST, []),
+                                                  ("states", (STATES, ["--keep-partial"]), ["--partial"])):
+            keeps_order = kind == "rules and last"
+            parts = split_rows(rng, rows, rng.randrange(2, 8))
+            if keeps_order:
+                in_order = sorted(rows)
+                cuts = sorted(rng.sample(range(1, len(rows)), min(len(rows) - 1, len(parts) - 1)))
+                parts = [in_order[i:j] for i, j in zip([0, *cuts], [*cuts, len(rows)])]
+            for index, part in enumerate(parts):
+                write_rows(folder / f"part{index}", part, form)
+                table = run(folder, "wm-window", *window, *states, "-a", aggregates, f"part{index}")
+                (folder / f"table{index}").write_bytes(table)
+            last = merged_in_pairs(folder, rng, form, [f"table{i}" for i in range(len(parts))], merge, keeps_order)
+            got = (folder / last).read_bytes()
+            if states:
+                got = run(folder, "wm-merge", *KEY, "--partial", "-i", form, last)
+            if got != run(folder, "wm-window", *window, "-a", aggregates, "all"):
+                fault = f"WM_SEED={seed} ({form}): {kind}, {len(parts)} parts"
+                break
+        if fault:
+            break
+    tap.ok(fault is None, f"grouping: {GROUPINGS} splits merged two by two are those of one run", fault or "")
+
+
 def instant(second):
     return harness.print_instant(second * 1_000_000)
 
 
-def random_table(rng, count, start=0):
-    """Lines of a table in order of time, some with a quoted field."""
-    seconds = sorted(rng.randrange(start, start + 1000) for _ in range(count))
-    return [(second, f'{instant(second)},{rng.choice(["x", chr(34) + "y, z" + chr(34)])},{rng.randrange(100)}\n')
-            for second in seconds]
+def random_table(rng, count, form):
+    """Lines of a table in order of time, written in more than one way."""
+    seconds = sorted(rng.randrange(1000) for _ in range(count))
+    if form == "csv":
+        return [(second, f'{instant(second)},{rng.choice(["x", chr(34) + "y, z" + chr(34)])},{rng.randrange(100)}\n')
+                for second in seconds]
+    ways = ['{"window_start":"T","k":"x","n":1.50}\n', '{ "k": "\\u0079", "window_start":"T", "n":[1, {}] }\n',
+            '{"window_start":"T","window_start":"T","n":1E2,"k":null}\n']
+    return [(second, rng.choice(ways).replace("T", instant(second))) for second in seconds]
 
 
 def law_replace(tap, folder):
     fault = None
-    header = "window_start,k,n\n"
     for seed in range(SEED, SEED + REPLACES):
         rng = random.Random(seed)
-        table = random_table(rng, rng.randrange(60))
+        form = rng.choice(["csv", "ndjson"])
+        header = "window_start,k,n\n" if form == "csv" else ""
+        table = random_table(rng, rng.randrange(60), form)
         begin = rng.randrange(900)
         end = begin + rng.randrange(1, 200)
-        late = [(s, line) for s, line in random_table(rng, 60) if begin <= s < end]
+        if len(table) > 1 and rng.random() < 0.4:  # bounds that are times of rows, with rows between them or not
+            at = rng.randrange(len(table) - 1)
+            begin, end = table[at][0] + rng.randrange(2), table[rng.randrange(at + 1, min(at + 4, len(table)))][0]
+            end = max(end, begin + 1)
+        late = [(s, line) for s, line in random_table(rng, 60, form) if begin <= s < end]
         if rng.random() < 0.3:
             rng.shuffle(table)
-        (folder / "main").write_text(header + "".join(line for _, line in table))
-        (folder / "late").write_text(header + "".join(line for _, line in late))
+        if form == "ndjson" and not (table and late):
+            continue  # that a file without any line is an error has a test of its own
+        (folder / "main").write_bytes((header + "".join(line for _, line in table)).encode())
+        (folder / "late").write_bytes((header + "".join(line for _, line in late)).encode())
         replaced = [begin <= second < end for second, _ in table]
         seconds = [second for second, _ in table]
         # In place of the first; else before the first behind the range while the order holds; else at the end.
@@ -167,8 +275,8 @@ def law_replace(tap, folder):
             (i for i, s in enumerate(seconds) if s >= end and seconds[:i + 1] == sorted(seconds[:i + 1])), len(table))
         stay = [line if not gone else "" for (_, line), gone in zip(table, replaced)]
         want = header + "".join(stay[:place]) + "".join(line for _, line in late) + "".join(stay[place:])
-        got = run(folder, "wm-merge", "--replace", f"{instant(begin)},{instant(end)}", "-t", "window_start", "main",
-                  "late").decode()
+        got = run(folder, "wm-merge", "--replace", f"{instant(begin)},{instant(end)}", "-t", "window_start", "-i",
+                  form, "main", "late").decode()
         if got != want:
             fault = f"WM_SEED={seed}"
             break
@@ -232,7 +340,8 @@ def law_kill(tap, folder):
     tap.ok(fault is None and killed > 0, f"kill: the old file or the new one, {KILLS} times", fault or f"{killed} killed")
 
 
-LAWS = {"split": law_split, "partial": law_partial, "replace": law_replace, "repeat": law_repeat, "kill": law_kill}
+LAWS = {"split": law_split, "partial": law_partial, "late": law_late, "grouping": law_grouping, "replace": law_replace,
+        "repeat": law_repeat, "kill": law_kill}
 
 
 def main():

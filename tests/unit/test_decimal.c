@@ -585,6 +585,79 @@ test_mean(void)
 	tap_ok(ok, "random means are the nearest doubles");
 }
 
+/* A mean's text is that of its double, however it is found. */
+static void
+test_mean_print(void)
+{
+	uint64_t seed = 12;
+	bool ok = true;
+	struct wm_buf got, want;
+
+	wm_buf_init(&got, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 100000 && ok; i++) {
+		char text[64];
+		int digits = i % 20;
+		uint64_t count = 1 + (tap_random(&seed) & ((UINT64_C(1) << tap_random(&seed) % 12) - 1));
+		uint64_t below = tap_random(&seed) % 1000000;
+
+		snprintf(text, sizeof(text), "%s%" PRIu64 ".%0*" PRIu64, i % 7 == 0 ? "-" : "",
+			tap_random(&seed) >> (20 + tap_random(&seed) % 44), digits < 7 ? digits : i % 3, below);
+		struct wm_decimal_sum sum = SUM(text);
+		if (i % 11 == 0)
+			sum = SUM(text, i % 2 ? "1e200" : "1e-40");
+		wm_buf_reset(&got);
+		wm_buf_reset(&want);
+		wm_decimal_mean_print(&sum, count, &got);
+		wm_double_print(wm_decimal_sum_mean(&sum, count), &want);
+		ok = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+		if (!ok)
+			printf("#   %s / %" PRIu64 ": '%.*s'\n", text, count, (int)got.len, got.data);
+	}
+	struct wm_decimal_sum sum = SUM("1e308", "1e308");
+	wm_buf_reset(&got);
+	wm_decimal_mean_print(&sum, 2, &got);
+	tap_ok(ok && got.len == 0, "random means are printed as their doubles");
+	wm_buf_release(&got);
+	wm_buf_release(&want);
+}
+
+static void
+check_integer(uint64_t value, bool *ok)
+{
+	char text[32];
+	struct wm_buf buf;
+
+	if (!*ok)
+		return;
+	wm_buf_init(&buf, WM_BUF_UNBOUNDED);
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	wm_integer_print(value, &buf);
+	*ok = wm_span_is(wm_buf_span(&buf), text);
+	if (!*ok)
+		printf("#   %s: '%.*s'\n", text, (int)buf.len, buf.data);
+	wm_buf_release(&buf);
+}
+
+static void
+test_integer_print(void)
+{
+	uint64_t seed = 13, power = 1;
+	bool ok = true;
+
+	for (int digits = 1; digits <= 20; digits++, power *= 10) {
+		check_integer(power - 1, &ok);
+		check_integer(power, &ok);
+		check_integer(power + 1, &ok);
+	}
+	for (int bit = 0; bit < 64; bit++)
+		check_integer((UINT64_C(1) << bit) - 1, &ok);
+	check_integer(UINT64_MAX, &ok);
+	for (int i = 0; i < 20000; i++)
+		check_integer(tap_random(&seed) >> tap_random(&seed) % 64, &ok);
+	tap_ok(ok, "integers of all lengths are printed as the C library prints them");
+}
+
 static double
 variance_of(const char *const *texts, size_t count)
 {
@@ -888,6 +961,8 @@ main(void)
 	test_sums();
 	test_sum_random();
 	test_mean();
+	test_mean_print();
+	test_integer_print();
 	test_variance();
 	test_ratio();
 	test_double_print();

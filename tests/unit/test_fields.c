@@ -73,6 +73,9 @@ test_csv(void)
 	value = text("");
 	wm_fields_set(&fields, 0, &value);
 	tap_span(rendered(&fields), ",2,,\n", "an empty field");
+	wm_fields_split(&fields, wm_span_of("1,2,3,4\r\n"));
+	wm_fields_set(&fields, 3, &value);
+	tap_span(rendered(&fields), "1,2,3,\r\n", "a line that ends in another way than the others");
 	end(&columns, &fields);
 
 	begin(&columns, &fields, WM_FORMAT_TSV, '\t', "\r\n");
@@ -141,6 +144,72 @@ test_json(void)
 	end(&columns, &fields);
 }
 
+/* Whether the column has a value and no other has. */
+static bool
+is_lone(struct wm_fields *fields, const char *line, size_t column)
+{
+	wm_fields_split(fields, wm_span_of(line));
+	return wm_fields_is_lone(fields, column);
+}
+
+static void
+test_lone(void)
+{
+	struct wm_columns columns;
+	struct wm_fields fields;
+
+	begin(&columns, &fields, WM_FORMAT_CSV, ',', "\n");
+	wm_columns_append_header(&columns, wm_span_of("a,b,c\n"));
+	tap_ok(is_lone(&fields, ",7,\n", 1), "one field has a value");
+	tap_ok(is_lone(&fields, "\"\",\"7\",\"\"\r\n", 1), "also where the empty ones have quotes");
+	tap_ok(!is_lone(&fields, ",7,\n", 0) && !is_lone(&fields, ",7,\n", 2), "it is this column, not another");
+	tap_ok(!is_lone(&fields, ",,\n", 1), "no value at all");
+	tap_ok(!is_lone(&fields, "1,7,\n", 1) && !is_lone(&fields, ",7,\"x\"\n", 1), "another has one too");
+	tap_ok(!is_lone(&fields, ",7, \n", 1), "a blank is a value");
+	end(&columns, &fields);
+
+	begin(&columns, &fields, WM_FORMAT_NDJSON, ',', "\n");
+	wm_columns_append(&columns, wm_span_of("w"));
+	tap_ok(is_lone(&fields, "{\"w\":7}\n", 0), "an object with one member");
+	tap_ok(is_lone(&fields, " {\"a\":null, \"w\":7,\"b\":\"\"} \n", 0), "nulls and empty texts are no values");
+	tap_ok(!is_lone(&fields, "{\"w\":7,\"c\":0}\n", 0) && !is_lone(&fields, "{\"w\":7,\"d\":[]}\n", 0) &&
+			!is_lone(&fields, "{\"w\":7,\"e\":false}\n", 0),
+		"0, [] and false are");
+	tap_ok(is_lone(&fields, "{\"w\":7}\n", 0), "members of objects before are forgotten");
+	tap_ok(!is_lone(&fields, "{}\n", 0) && !is_lone(&fields, "{\"w\":null}\n", 0), "no value at all");
+	tap_ok(is_lone(&fields, "{\"a\":1,\"w\":7,\"a\":null}\n", 0), "of repeated members the last counts");
+	end(&columns, &fields);
+}
+
+/* An input with new members without end. */
+static void
+test_trim(void)
+{
+	struct wm_columns columns;
+	struct wm_fields fields;
+	struct wm_value value = text("t");
+	size_t column;
+
+	begin(&columns, &fields, WM_FORMAT_NDJSON, ',', "\n");
+	wm_columns_append(&columns, wm_span_of("k"));
+	wm_fields_split(&fields, wm_span_of("{\"x\":1,\"k\":2,\"y\":3}\n"));
+	tap_ok(columns.count == 3 && wm_columns_find(&columns, wm_span_of("y"), &column) && column == 2,
+		"columns come with the records");
+	wm_columns_trim(&columns, 1);
+	tap_ok(columns.count == 1 && !wm_columns_find(&columns, wm_span_of("y"), &column) &&
+			wm_columns_find(&columns, wm_span_of("k"), &column) && column == 0,
+		"and are forgotten");
+	wm_columns_trim(&columns, 5);
+	tap_int((int64_t)columns.count, 1, "fewer are left alone");
+	wm_fields_split(&fields, wm_span_of("{\"z\":4,\"k\":5}\n"));
+	tap_ok(columns.count == 2 && wm_span_is(columns.names[1], "z") && wm_span_is(said(&fields, 0), "5") &&
+			wm_span_is(said(&fields, 1), "4"),
+		"a new one takes their place");
+	wm_fields_set(&fields, 0, &value);
+	tap_span(rendered(&fields), "{\"z\":4,\"k\":\"t\"}\n", "and the record can be changed");
+	end(&columns, &fields);
+}
+
 /* Values of all kinds as JSON has them, and what changes into what. */
 static const char *const raws[] = { "0", "-1.5e3", "\"\"", "\"a,b\"", "\"\\\\\\\"\"", "null", "true", "false", "[]",
 	"{}", "[[\"]\"],{\"x\":{\"y\":\"}\"}}]", "\"\\u007d\"" };
@@ -198,6 +267,8 @@ main(void)
 	wm_buf_init(&out, WM_BUF_UNBOUNDED);
 	test_csv();
 	test_json();
+	test_lone();
+	test_trim();
 	test_random_json();
 	wm_buf_release(&out);
 	return tap_done();

@@ -71,6 +71,107 @@ test_order(size_t columns)
 	wm_buf_release(&text);
 }
 
+static int
+compare_sorted(const void *a, const void *b)
+{
+	const struct wm_keys_item *item_a = a, *item_b = b;
+	int order = wm_keys_compare(item_a->entry, item_b->entry);
+
+	return order != 0 ? order : (item_a->number > item_b->number) - (item_a->number < item_b->number);
+}
+
+/* Texts of a shape: few bytes or many, NUL among them, what they begin with in common, numbers with as many digits. */
+static struct wm_value
+random_value(uint64_t *random, size_t shape, char *text)
+{
+	static const size_t lengths[] = { 3, 9, 40, 8, 17 };
+	size_t common = shape == 1 ? 5 : shape == 2 ? 25 : 0, len = common + tap_random(random) % lengths[shape];
+
+	memset(text, 'p', common);
+	for (size_t i = common; i < len; i++)
+		text[i] = shape == 3 ? (char)tap_random(random) : (char)("\0ab0123456789"[tap_random(random) % 13]);
+	if (shape == 4)
+		len = (size_t)snprintf(text, 64, "user-%08u", (unsigned)(tap_random(random) % 40000));
+	enum wm_kind kind = tap_random(random) % 16 == 0 ? WM_KIND_NUMBER : WM_KIND_TEXT;
+	if (tap_random(random) % 50 == 0) {
+		len = 0;
+		kind = tap_random(random) % 2 ? WM_KIND_NULL : WM_KIND_TEXT;
+	}
+	return (struct wm_value){ wm_span(text, len), kind };
+}
+
+/* Items of random keys, some of one key, stand as comparing puts them. */
+static bool
+sorts(uint64_t *random, size_t count, size_t columns, size_t shape)
+{
+	struct wm_keys_item *items = calloc(count + 1, sizeof(*items)), *want = calloc(count + 1, sizeof(*want));
+	struct wm_table table;
+	struct wm_buf text;
+	bool is_sorted = true, is_new;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_table_init(&table, 16);
+	for (size_t i = 0; i < count; i++) {
+		struct wm_value values[3];
+		char texts[3][80];
+		uint8_t tag;
+
+		/* First columns with few values leave much to the others. */
+		for (size_t column = 0; column < columns; column++)
+			values[column] = random_value(random, column + 1 < columns ? 0 : shape, texts[column]);
+		struct wm_span key = wm_keys_pack(values, columns, &text, &tag);
+		items[i].entry = wm_table_put(&table, key, tag, &is_new);
+		items[i].number = tap_random(random);
+	}
+	memcpy(want, items, count * sizeof(*items));
+	wm_keys_sort(items, count, columns);
+	qsort(want, count, sizeof(*want), compare_sorted);
+	for (size_t i = 0; i < count && is_sorted; i++)
+		is_sorted = items[i].entry == want[i].entry && items[i].number == want[i].number;
+	wm_table_release(&table);
+	wm_buf_release(&text);
+	free(items);
+	free(want);
+	return is_sorted;
+}
+
+static void
+test_sort(void)
+{
+	static const size_t counts[] = { 0, 1, 2, 24, 25, 200, 5000, 30000 };
+	uint64_t random = 14;
+
+	for (size_t columns = 0; columns <= 3; columns++) {
+		bool is_well = true;
+
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+			for (size_t shape = 0; shape < 5 && is_well; shape++)
+				for (size_t round = 0; round < 3 && is_well; round++)
+					is_well = sorts(&random, counts[i], columns, shape);
+		tap_ok(is_well, "random keys of %zu columns are sorted", columns);
+	}
+}
+
+/* One item of each length, all of one byte: nested as deep as can be. */
+static void
+test_sort_deep(void)
+{
+	static char text[4000];
+	static struct wm_keys_item items[sizeof(text)];
+	struct wm_table table;
+	bool is_new, is_sorted = true;
+
+	memset(text, 'z', sizeof(text));
+	wm_table_init(&table, 16);
+	for (size_t len = 0; len < sizeof(text); len++)
+		items[len * 7 % sizeof(text)].entry = wm_table_put(&table, wm_span(text, len), WM_KIND_TEXT, &is_new);
+	wm_keys_sort(items, sizeof(text), 1);
+	for (size_t len = 0; len < sizeof(text); len++)
+		is_sorted = is_sorted && items[len].entry->key_len == len;
+	tap_ok(is_sorted, "keys that begin each other are sorted");
+	wm_table_release(&table);
+}
+
 int
 main(void)
 {
@@ -79,6 +180,8 @@ main(void)
 
 	test_order(1);
 	test_order(2);
+	test_sort();
+	test_sort_deep();
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	struct wm_span key = wm_keys_pack(pairs[8], 2, &text, &tag);
 	tap_ok(!wm_keys_are_valid(wm_span(key.data, key.len - 1), tag, 2), "a key that is cut short is not valid");

@@ -454,6 +454,29 @@ test_named_patterns(void)
 		"other names for its columns");
 }
 
+static void
+check_object(const char *line, const char *want, const char *name)
+{
+	wm_buf_reset(&got);
+	wm_logfmt_put_object(wm_span_of(line), &got);
+	tap_span(wm_buf_span(&got), want, name);
+}
+
+static void
+test_logfmt_object(void)
+{
+	check_object("ts=1 level=info msg=\"a b\"", "{\"ts\":1,\"level\":\"info\",\"msg\":\"a b\"}",
+		"keys are members, numbers are numbers");
+	check_object("  a=\tb= c=\"\" d\t", "{\"a\":null,\"b\":null,\"c\":null,\"d\":null}", "no value is null");
+	check_object("m=\"say \\\"no\\\"\\n\" p=c:\\x", "{\"m\":\"say \\\"no\\\"\\n\",\"p\":\"c:\\\\x\"}",
+		"escapes are undone where they are some, and made anew");
+	check_object("a=1 a=2", "{\"a\":1,\"a\":2}", "repeated keys: the last counts in JSON too");
+	check_object("a=007 b=1e3 c=+1 d=true", "{\"a\":\"007\",\"b\":1e3,\"c\":\"+1\",\"d\":\"true\"}",
+		"what is no JSON number is a text");
+	check_object("k\"=1 a=\xff", "{\"k\\\"\":1,\"a\":\"\\ufffd\"}", "a quote in a key, a byte that is no UTF-8");
+	check_object("", "{}", "nothing at all");
+}
+
 int
 main(void)
 {
@@ -462,6 +485,7 @@ main(void)
 	test_clf_round_trip();
 	test_logfmt();
 	test_logfmt_round_trip();
+	test_logfmt_object();
 	test_patterns();
 	test_named_patterns();
 	wm_buf_release(&got);

@@ -1,5 +1,7 @@
 #include "lib/agg/part.h"
 
+#include <stdlib.h>
+
 #include "tests/unit/cells.h"
 
 static void
@@ -104,9 +106,84 @@ test_texts(void)
 	wm_agg_free(agg);
 }
 
+static bool
+is_same_sum(const struct wm_decimal_sum *a, const struct wm_decimal_sum *b)
+{
+	return a->whole == b->whole && a->fraction == b->fraction && a->carry == b->carry && a->rest == b->rest &&
+		a->rest_error == b->rest_error;
+}
+
+/* Of a part as bytes: what comes back as a part, and whether its sum and its bytes are the same. */
+static bool
+comes_back(const struct wm_sum *sum, struct wm_arena *arena)
+{
+	struct wm_sum back = { 0 };
+	struct wm_decimal_sum value = wm_sum_value(sum), value_back;
+	struct wm_buf bytes, again;
+	struct wm_get in;
+
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	wm_buf_init(&again, WM_BUF_UNBOUNDED);
+	wm_part_encode(WM_PART_SUM, sum, &bytes);
+	wm_get_init(&in, wm_buf_span(&bytes));
+	bool is_same = wm_part_decode(WM_PART_SUM, &back, arena, &in) && wm_get_left(&in) == 0;
+	value_back = wm_sum_value(&back);
+	wm_part_encode(WM_PART_SUM, &back, &again);
+	is_same =
+		is_same && is_same_sum(&value, &value_back) && wm_span_equal(wm_buf_span(&bytes), wm_buf_span(&again));
+	wm_buf_release(&bytes);
+	wm_buf_release(&again);
+	return is_same;
+}
+
+/* A part holds what a sum of decimal.h holds, whether or not that fits; merged in two pieces too. */
+static void
+test_sums(void)
+{
+	static const char *const texts[] = { "1", "-1", "0.25", "-0.999999999999999999", "9223372036854775807",
+		"-9223372036854775808", "0.5", "-0.000000000000000001", "4611686018427387904", "-4611686018427387905",
+		"99999999999999999999999999999999999999", "-99999999999999999999999999999999999999", "1e-30", "1e300",
+		"-1e300" };
+	struct wm_arena arena = { 0 };
+	uint64_t random = 15;
+	bool is_same = true, is_back = true, is_merged = true, is_short = true;
+
+	for (int round = 0; round < 3000; round++) {
+		struct wm_sum sum = { 0 }, pieces[2] = { { 0 }, { 0 } };
+		struct wm_decimal_sum want = { 0 }, wants[2] = { { 0 }, { 0 } };
+		size_t kinds = round % 3 == 0 ? 4 : round % 3 == 1 ? 10 : sizeof(texts) / sizeof(texts[0]);
+
+		for (int i = 0; i < 12; i++) {
+			struct wm_decimal number;
+			bool is_second = tap_random(&random) % 2 != 0;
+
+			if (!wm_decimal_parse(wm_span_of(texts[tap_random(&random) % kinds]), &number))
+				abort();
+			wm_sum_add(&sum, &arena, &number);
+			wm_sum_add(&pieces[is_second], &arena, &number);
+			wm_decimal_sum_add(&want, &number);
+			wm_decimal_sum_add(&wants[is_second], &number);
+		}
+		struct wm_decimal_sum got = wm_sum_value(&sum);
+		is_same = is_same && is_same_sum(&got, &want);
+		is_short = is_short && (kinds != 4 || sum.wide == NULL);
+		is_back = is_back && comes_back(&sum, &arena);
+		wm_part_merge(WM_PART_SUM, &pieces[0], &arena, &pieces[1]);
+		wm_decimal_sum_merge(&wants[0], &wants[1]);
+		got = wm_sum_value(&pieces[0]);
+		is_merged = is_merged && is_same_sum(&got, &wants[0]);
+	}
+	tap_ok(is_same, "sums that fit, and such that do not");
+	tap_ok(is_short, "small ones take no more room");
+	tap_ok(is_back, "and come back from bytes");
+	tap_ok(is_merged, "and merge");
+	wm_arena_release(&arena);
+}
+
 int
 main(void)
 {
+	test_sums();
 	test_extremes();
 	test_first_last();
 	test_texts();

@@ -18,7 +18,7 @@
 /* What is read: texts, under the names a, b, c; ended by one without data. */
 struct job {
 	struct wm_reader_options options;
-	const char *wants; /* parted by blanks */
+	const char *wants; /* parted by blanks; with a "?" behind it one is optional */
 	struct wm_span inputs[INPUTS_MAX];
 	bool has_details; /* the log has them */
 	bool is_rendered; /* the log is what wm_reader_render() gives, the header first */
@@ -106,11 +106,12 @@ new_reader(const struct job *job, size_t *wants_count)
 	*wants_count = 0;
 	while (*names != '\0') {
 		size_t len = strcspn(names, " ");
+		bool is_optional = names[len - 1] == '?';
 		struct wm_column column;
 
-		if (!wm_column_parse(wm_span(names, len), &column, &err))
+		if (!wm_column_parse(wm_span(names, len - is_optional), &column, &err))
 			abort();
-		size_t index = wm_reader_want(reader, &column);
+		size_t index = is_optional ? wm_reader_want_optional(reader, &column) : wm_reader_want(reader, &column);
 		if (index == *wants_count)
 			++*wants_count;
 		wm_column_release(&column);
@@ -510,6 +511,84 @@ test_adopt(void)
 		"is a layout too");
 	wm_reader_free(second);
 	wm_reader_free(first);
+}
+
+static void
+check_optional(const char *wants, const char *input, const char *want, const char *name)
+{
+	struct job job = { .wants = wants, .inputs = { wm_span_of(input) } };
+
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), want, name);
+	/* The same a byte at a time. */
+	job.options.read_bytes_max = 1;
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), want, name);
+}
+
+/* Columns that an input may lack. */
+static void
+test_optional(void)
+{
+	struct job job = { .wants = "a x? b y?", .inputs = { wm_span_of("b,a\n1,2\n"), wm_span_of("a,b\n3,4\n") } };
+	struct wm_reader *reader = run(&job);
+	struct wm_err err;
+	size_t wants_count;
+
+	tap_span(wm_buf_span(&got), "2(2|-|1|-) 2(3|-|4|-) ", "two columns that are not there");
+	tap_ok(wm_reader_column_seen(reader, 0) && !wm_reader_column_seen(reader, 1) &&
+			wm_reader_column_seen(reader, 2) && !wm_reader_column_seen(reader, 3),
+		"which is known");
+	wm_reader_free(reader);
+
+	check_optional("a x?", "a,b\n1,2\n3,4\n", "2(1|-) 3(3|-) ", "absent behind the others");
+	check_optional("x? b", "a,b\n1,2\n3,4\n", "2(-|2) 3(-|4) ", "absent before another");
+	check_optional("a x? b", "a,b\r\n1,2\r\n3,4\r\n", "2(1|-|2) 3(3|-|4) ", "CR LF, absent in the middle");
+	check_optional("b x?", "a,b\r\n1,2\r\n3,4\r\n", "2(2|-) 3(4|-) ", "CR LF, absent behind the others");
+	check_optional("a x? b", "a,b\r\n1,2\n3,4\r\n5,6", "2(1|-|2) 3(3|-|4) 4(5|-|6) ", "line ends of both kinds");
+	check_optional("a x? b y?", "a,b\n\"1\"\"\",\"2\n\"\n3,\"4\"\n5,6\n", "2(1\"|-|2\n|-) 4(3|-|4|-) 5(5|-|6|-) ",
+		"fields in quotes");
+	check_optional("x? b? a", "a,b\n1,2\n3\n\"4\",5\n", "2(-|2|1) 3!ragged 4(-|5|4) ", "one is there");
+	check_optional("x? y?", "a\n1\n\"2\"\n", "2(-|-) 3(-|-) ", "nothing is there");
+	check_optional(
+		"b? b", "a,c\n", "FAILED 1 a:1: no column 'b': there are: a, c", "one that is also asked for as usual");
+	check_optional("b b?", "a,c\n", "FAILED 1 a:1: no column 'b': there are: a, c", "or before");
+	check_optional("x? a", "x,a,x\n", "FAILED 1 a:1: column 'x' is there twice: give each its own name",
+		"one that is there twice");
+	check_optional("x? a", "{\"a\":1}\n{\"x\":2,\"a\":3}\n{\"a\":4}\n", "1(-|1) 2(2|3) 3(-|4) ", "NDJSON");
+	job = (struct job){ .wants = "3? 1", .options = { .no_header = true }, .inputs = { wm_span_of("5,6\n7,8\n") } };
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), "1(-|5) 2(-|7) ", "columns without names");
+	job.options = (struct wm_reader_options){ .columns = "1,3" };
+	wm_reader_free(run(&job));
+	tap_span(wm_buf_span(&got), "1(6|5) 2(8|7) ", "or with names that are told");
+	job = (struct job){ .wants = "x? path",
+		.options = { .format = WM_FORMAT_CLF },
+		.inputs = { wm_span_of("h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 1\n") } };
+	reader = run(&job);
+	tap_span(wm_buf_span(&got), "1(-|/a) ", "lines of text");
+	tap_ok(!wm_reader_column_seen(reader, 0), "which is known");
+	wm_reader_free(reader);
+
+	/* What was looked at, and what was taken over from another. */
+	job = (struct job){ .wants = "a x? b? y?" };
+	reader = new_reader(&job, &wants_count);
+	struct wm_reader *other = new_reader(&job, &wants_count);
+	tap_ok(!wm_reader_checked_lacks(reader, 1), "nothing was looked at");
+	tap_ok(check_ahead(reader, "_b,a\n1,2\n", "first", &err) && wm_reader_checked_lacks(reader, 1) &&
+			!wm_reader_checked_lacks(reader, 2) && wm_reader_checked_lacks(reader, 3),
+		"a header that was looked at lacks two");
+	tap_ok(wm_reader_adopt(other, reader), "it is taken over");
+	wm_reader_open(other, open_text(wm_span_of("a\tb\n3\t4\n")), "second");
+	wm_buf_reset(&got);
+	read_input(other, &job, wants_count);
+	tap_span(wm_buf_span(&got), "2(3|-|4|-) ", "and read by");
+	wm_reader_free(other);
+	wm_reader_free(reader);
+	reader = new_reader(&job, &wants_count);
+	tap_ok(check_ahead(reader, "_{\"a\":1}\n", "first", &err) && !wm_reader_checked_lacks(reader, 1),
+		"of NDJSON nothing is known beforehand");
+	wm_reader_free(reader);
 }
 
 /* A file with the text, under a name that is good until the next call. */
@@ -1047,6 +1126,7 @@ main(void)
 	test_questions();
 	test_check();
 	test_adopt();
+	test_optional();
 	test_names_file();
 	test_foreign();
 	test_text_lines();

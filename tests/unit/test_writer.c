@@ -74,6 +74,83 @@ test_rows(void)
 	wm_buf_release(&out);
 }
 
+/* All fields at once give what they give one by one, whatever has to be quoted and wherever it stands. */
+static void
+test_whole_rows(void)
+{
+	static const char bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789,;\t\"\n\r";
+	static const struct wm_row_format formats[] = { { WM_FORMAT_CSV, ',', "\n" }, { WM_FORMAT_CSV, ';', "\r\n" },
+		{ WM_FORMAT_CSV, '5', "\n" }, { WM_FORMAT_TSV, ',', "\n" }, { WM_FORMAT_NDJSON, 0, "\n" } };
+	uint64_t random = 9;
+	bool is_well = true;
+	struct wm_buf got, want;
+
+	wm_buf_init(&got, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 100000 && is_well; i++) {
+		const struct wm_row_format *format = &formats[tap_random(&random) % 5];
+		struct wm_span names[7];
+		struct wm_value values[7];
+		char text[7][60];
+		size_t count = tap_random(&random) % 8, kinds = i % 4 == 0 ? sizeof(bytes) - 1 : 36;
+
+		for (size_t k = 0; k < count; k++) {
+			size_t len = tap_random(&random) % (i % 3 == 0 ? 3 : sizeof(text[k]));
+
+			for (size_t at = 0; at < len; at++)
+				text[k][at] = bytes[tap_random(&random) % kinds];
+			names[k] = wm_span_of("name");
+			values[k] = (struct wm_value){ wm_span(text[k], len), WM_KIND_TEXT };
+		}
+		if (i % 100 == 0) {
+			wm_buf_release(&got);
+			wm_buf_init(&got, WM_BUF_UNBOUNDED);
+		}
+		wm_buf_reset(&got);
+		wm_buf_reset(&want);
+		wm_buf_add_text(&got, i % 2 ? "before\n" : "");
+		wm_buf_add_text(&want, i % 2 ? "before\n" : "");
+		wm_row_put_all(&got, format, names, values, count);
+		for (size_t k = 0; k < count; k++)
+			wm_row_put(&want, format, k, names[k], &values[k]);
+		wm_row_end(&want, format, count);
+		is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+		if (!is_well)
+			printf("# '%.*s'\n", (int)got.len, got.data);
+	}
+	tap_ok(is_well, "a row put at once is the same");
+	wm_buf_release(&got);
+	wm_buf_release(&want);
+}
+
+/* Rows of thousands of delimiters, where their counts leave a byte. */
+static void
+test_long_rows(void)
+{
+	static char text[20000];
+	struct wm_row_format format = { WM_FORMAT_CSV, ',', "\n" };
+	bool is_well = true;
+	struct wm_buf got, want;
+
+	wm_buf_init(&got, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	memset(text, ',', sizeof(text));
+	for (size_t len = 4000; len <= sizeof(text); len += 16) {
+		struct wm_value value = { wm_span(text, len), WM_KIND_TEXT };
+		struct wm_span name = wm_span("", 0);
+
+		wm_buf_reset(&got);
+		wm_buf_reset(&want);
+		wm_row_put_all(&got, &format, &name, &value, 1);
+		wm_row_put(&want, &format, 0, name, &value);
+		wm_row_end(&want, &format, 1);
+		is_well = is_well && wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+	}
+	tap_ok(is_well, "and a long one");
+	wm_buf_release(&got);
+	wm_buf_release(&want);
+}
+
 static void
 check_string(struct wm_span text, const char *want)
 {
@@ -213,6 +290,8 @@ int
 main(void)
 {
 	test_rows();
+	test_whole_rows();
+	test_long_rows();
 	test_json();
 	fflush(stdout);
 	test_slow_reader(0, "a slow reader gets every byte");

@@ -1,0 +1,1027 @@
+#include "lib/op/join.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/event/watermark.h"
+#include "lib/state/expiry.h"
+#include "lib/state/keyed.h"
+#include "lib/state/queue.h"
+#include "lib/state/series.h"
+#include "lib/time/duration.h"
+
+#define LEFT WM_JOIN_LEFT
+#define RIGHT WM_JOIN_RIGHT
+
+/* Marks of a row that is held: it has matched, where that matters; it has left before its time, and is to be passed over. */
+#define MARK_MATCHED 1
+#define MARK_GONE 2
+
+/*
+ * A row stands in the queue of its side, which lets it go in time, and in the series of its key, where the other side
+ * finds it. A row that goes is not looked up there, as that would wait for memory: its series still holds what was its
+ * address, which its time tells from those of rows that are held, until the key is touched or swept. The item of the queue holds the address of its key's entry (NULL: null), then the bytes of the record, or,
+ * where rows leave before their time, the address of a copy of them.
+ */
+#define ROW_HEAD_BYTES sizeof(struct wm_entry *)
+
+/* Entries so far ahead are on their way from memory while keys are swept. */
+#define SWEPT_AHEAD 8
+
+/*
+ * What a record needs comes from memory in three steps, each of which needs the one before: the place of its key, the entry
+ * there, the chunk of its series. They are so many records apart; a power of two.
+ */
+#define FORESEEN_STEP 2
+#define FORESEEN_COUNT (2 * FORESEEN_STEP)
+
+/* Bytes of a record in memory of their own. */
+struct copy {
+	uint64_t arrival;
+	size_t len;
+	char bytes[];
+};
+
+/* What a key's entry has: its rows by time. As-of: the right side's are copies, and the left side has no series. */
+struct key {
+	struct wm_series series[WM_JOIN_SIDES];
+	uint64_t references; /* as-of: from the queue and from expiry */
+	uint64_t unused;
+};
+
+struct side {
+	int64_t watermark_us;
+	int64_t bound_us; /* rows before this time leave */
+	int64_t stay_us;  /* a row leaves when the watermark is so far past it; of a row with a window: past its end */
+	bool is_bounded;
+	bool is_preserved; /* rows without a match are written */
+	bool is_matchless; /* rows leave at their first match */
+	uint64_t held, added;
+	struct wm_queue queue; /* as-of: empty on the right side */
+};
+
+/* A record that was added and is being drained. */
+struct arrival {
+	bool is_there;
+	bool is_searched;
+	bool is_matched;
+	enum wm_join_side side;
+	bool is_null; /* its key */
+	struct wm_join_record record;
+	struct wm_span key;
+	uint64_t hash;
+	struct wm_entry *entry;
+	struct wm_series_at at; /* among the other side's rows of that key */
+	int64_t from_us, to_us; /* times that match */
+};
+
+struct wm_join {
+	struct wm_join_options options;
+	struct side sides[WM_JOIN_SIDES];
+	struct wm_keyed keys; /* struct key */
+	struct arrival arrival;
+	struct copy *leaving;              /* handed out last; to be freed */
+	struct wm_expiry expiry;           /* as-of: entries by when they may have right rows that no left row needs */
+	struct wm_buf text;                /* of a key of several columns */
+	size_t swept;                      /* place in keys */
+	uint64_t foreseen[FORESEEN_COUNT]; /* hashes, in turn */
+	size_t foreseen_next;
+	size_t series_bytes;
+	size_t copies_bytes;
+};
+
+static bool
+is_as_of(const struct wm_join *j)
+{
+	return j->options.condition == WM_JOIN_AS_OF;
+}
+
+static enum wm_join_side
+other_side(enum wm_join_side side)
+{
+	return side == LEFT ? RIGHT : LEFT;
+}
+
+bool
+wm_join_is_bounded(const struct wm_join_options *options, enum wm_join_side side)
+{
+	switch (options->condition) {
+	case WM_JOIN_BETWEEN:
+		return side == LEFT ? !options->high.is_open : !options->low.is_open;
+	case WM_JOIN_TUMBLING:
+		return true;
+	case WM_JOIN_AS_OF:
+		break;
+	}
+	return side == LEFT || options->has_tolerance;
+}
+
+/* How far past a row the watermark is when the row leaves. */
+static int64_t
+stay_us(const struct wm_join_options *options, enum wm_join_side side)
+{
+	const struct wm_join_end *end = side == LEFT ? &options->high : &options->low;
+	const struct wm_join_end *low = &options->low, *high = &options->high;
+	int64_t us = side == LEFT ? end->us : -end->us;
+
+	if (options->condition == WM_JOIN_TUMBLING)
+		return 0;
+	if (options->condition == WM_JOIN_AS_OF)
+		return 1;
+	if (end->is_open || end->is_strict)
+		return us;
+	if (!options->is_spark)
+		return wm_time_add(us, 1);
+	/* Equality of times has a rule of its own there. */
+	bool is_equality =
+		!low->is_open && !high->is_open && low->us == 0 && high->us == 0 && !low->is_strict && !high->is_strict;
+	return is_equality ? 0 : wm_time_add(us, 1000);
+}
+
+struct wm_join *
+wm_join_new(const struct wm_join_options *options)
+{
+	struct wm_join *j = wm_calloc(1, sizeof(struct wm_join));
+	enum wm_join_type type = options->type;
+
+	assert(options->condition != WM_JOIN_TUMBLING || options->size_us > 0);
+	assert(options->condition != WM_JOIN_AS_OF || type == WM_JOIN_INNER || type == WM_JOIN_LEFT_OUTER);
+	assert(!options->has_tolerance || options->tolerance_us >= 0);
+	j->options = *options;
+	j->sides[LEFT].is_preserved = type == WM_JOIN_LEFT_OUTER || type == WM_JOIN_FULL_OUTER || type == WM_JOIN_ANTI;
+	j->sides[RIGHT].is_preserved = type == WM_JOIN_RIGHT_OUTER || type == WM_JOIN_FULL_OUTER;
+	j->sides[LEFT].is_matchless = type == WM_JOIN_SEMI || type == WM_JOIN_ANTI;
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		j->sides[s].watermark_us = j->sides[s].bound_us = WM_TIME_NONE;
+		j->sides[s].is_bounded = wm_join_is_bounded(options, s);
+		j->sides[s].stay_us = stay_us(options, s);
+		wm_queue_init(&j->sides[s].queue);
+	}
+	wm_keyed_init(&j->keys, sizeof(struct key));
+	wm_buf_init(&j->text, WM_BUF_UNBOUNDED);
+	return j;
+}
+
+/* Copies */
+
+static struct copy *
+new_copy(struct wm_join *j, uint64_t arrival, struct wm_span bytes)
+{
+	struct copy *copy = wm_malloc(sizeof(*copy) + bytes.len);
+
+	copy->arrival = arrival;
+	copy->len = bytes.len;
+	if (bytes.len != 0)
+		memcpy(copy->bytes, bytes.data, bytes.len);
+	j->copies_bytes += sizeof(*copy) + bytes.len;
+	return copy;
+}
+
+static void
+free_copy(struct wm_join *j, struct copy *copy)
+{
+	if (copy == NULL)
+		return;
+	j->copies_bytes -= sizeof(*copy) + copy->len;
+	free(copy);
+}
+
+/* Keys */
+
+static struct key *
+key_of(const struct wm_entry *entry)
+{
+	return wm_entry_value(entry);
+}
+
+/* Takes out an entry that nothing needs. */
+static void
+drop_if_unused(struct wm_join *j, struct wm_entry *entry)
+{
+	const struct key *key = key_of(entry);
+
+	if (key->references == 0 && wm_series_is_empty(&key->series[LEFT]) && wm_series_is_empty(&key->series[RIGHT]))
+		wm_keyed_take(&j->keys, entry);
+}
+
+static void
+release_entry(struct wm_join *j, struct wm_entry *entry)
+{
+	key_of(entry)->references--;
+	drop_if_unused(j, entry);
+}
+
+/* Has the items of an entry's series fetched. Inlined, as the compiler takes a call that only fetches for one that does nothing. */
+static inline __attribute__((always_inline)) void
+fetch_series(struct wm_entry *entry)
+{
+	if (entry == NULL)
+		return;
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		wm_series_fetch(&key_of(entry)->series[s]);
+}
+
+/*
+ * A row has gone: some keys are rid of what has, so many that all have had their turn when as many rows have gone as are
+ * held. Where putting and taking has moved a key past its turn it has the next one.
+ */
+static void
+sweep(struct wm_join *j)
+{
+	uint64_t held = j->sides[LEFT].held + j->sides[RIGHT].held;
+
+	for (uint64_t left = j->keys.count / (held + 1) + 1; left > 0 && j->keys.count != 0; left--) {
+		struct wm_entry *entry = wm_keyed_next(&j->keys, &j->swept);
+
+		if (entry == NULL) {
+			j->swept = 0;
+			continue;
+		}
+		wm_keyed_fetch_entry(&j->keys, j->swept + SWEPT_AHEAD);
+		fetch_series(wm_keyed_at_place(&j->keys, j->swept + SWEPT_AHEAD / 2));
+		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+			wm_series_drop(&key_of(entry)->series[s], j->sides[s].bound_us, &j->series_bytes);
+		drop_if_unused(j, entry);
+	}
+}
+
+static bool
+is_null_key(const struct wm_join *j, const struct wm_value *keys)
+{
+	for (size_t i = 0; i < j->options.keys_count; i++)
+		if (keys[i].kind == WM_KIND_NULL)
+			return true;
+	return false;
+}
+
+/* One column as it is; of others length and text of each, so that they do not run together. */
+static struct wm_span
+pack_key(struct wm_join *j, const struct wm_value *keys)
+{
+	if (j->options.keys_count == 1)
+		return keys[0].text;
+	wm_buf_reset(&j->text);
+	for (size_t i = 0; i < j->options.keys_count; i++)
+		wm_put_span(&j->text, keys[i].text);
+	return wm_buf_span(&j->text);
+}
+
+/* Whether pack_key() could have made it. */
+static bool
+is_packed_key(const struct wm_join *j, struct wm_span key)
+{
+	struct wm_get in;
+
+	if (j->options.keys_count == 1)
+		return key.len <= UINT32_MAX;
+	wm_get_init(&in, key);
+	for (size_t i = 0; i < j->options.keys_count; i++)
+		wm_get_span(&in);
+	return !in.failed && wm_get_left(&in) == 0 && key.len <= UINT32_MAX;
+}
+
+static struct wm_entry *
+put_entry(struct wm_join *j, struct wm_span text, uint64_t hash)
+{
+	bool is_new;
+	struct wm_entry *entry = wm_keyed_put(&j->keys, text, 0, hash, &is_new);
+
+	if (is_new)
+		memset(key_of(entry), 0, sizeof(struct key));
+	return entry;
+}
+
+/* Rows that are held */
+
+static struct wm_entry *
+entry_of(const struct wm_queued *row)
+{
+	struct wm_entry *entry;
+
+	memcpy(&entry, row->bytes, sizeof(entry));
+	return entry;
+}
+
+static struct copy *
+copy_of(const struct wm_queued *row)
+{
+	struct copy *copy;
+
+	memcpy(&copy, row->bytes + ROW_HEAD_BYTES, sizeof(copy));
+	return copy;
+}
+
+static struct wm_span
+bytes_of(const struct side *side, const struct wm_queued *row)
+{
+	if (!side->is_matchless)
+		return wm_span(row->bytes + ROW_HEAD_BYTES, row->len - ROW_HEAD_BYTES);
+	return wm_span(copy_of(row)->bytes, copy_of(row)->len);
+}
+
+/* Puts a row into the queue of its side and the series of its key. entry is NULL for a null key. */
+static void
+hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, struct wm_entry *entry, bool is_matched,
+	struct wm_span bytes)
+{
+	struct side *side = &j->sides[s];
+	size_t len = ROW_HEAD_BYTES + (side->is_matchless ? sizeof(struct copy *) : bytes.len);
+	struct wm_queued *row = wm_queue_put(&side->queue, time_us, arrival, side->bound_us, len);
+
+	memcpy(row->bytes, &entry, sizeof(entry));
+	if (side->is_matchless) {
+		struct copy *copy = new_copy(j, arrival, bytes);
+		memcpy(row->bytes + ROW_HEAD_BYTES, &copy, sizeof(copy));
+	} else if (bytes.len != 0) {
+		memcpy(row->bytes + ROW_HEAD_BYTES, bytes.data, bytes.len);
+	}
+	row->mark = is_matched && side->is_preserved ? MARK_MATCHED : 0;
+	side->held++;
+	if (entry == NULL)
+		return;
+	if (is_as_of(j)) {
+		key_of(entry)->references++;
+		return;
+	}
+	wm_series_drop(&key_of(entry)->series[s], side->bound_us, &j->series_bytes);
+	wm_series_put(&key_of(entry)->series[s], time_us, row, &j->series_bytes);
+}
+
+/* A row leaves before its time; its bytes are the caller's to free. It is taken out of its series by the caller as well. */
+static struct copy *
+leave_early(struct side *side, struct wm_queued *row)
+{
+	row->mark |= MARK_GONE;
+	side->held--;
+	return copy_of(row);
+}
+
+/* As-of: the right rows */
+
+/* Left rows that are held or will come are not before this time. */
+static int64_t
+needed_from_us(const struct wm_join *j)
+{
+	int64_t left_us = j->sides[LEFT].watermark_us, right_us = j->sides[RIGHT].watermark_us;
+
+	if (left_us == WM_TIME_END && j->sides[LEFT].held == 0)
+		return WM_TIME_END;
+	return left_us < right_us ? left_us : right_us;
+}
+
+static void
+drop_copies(struct wm_join *j, struct wm_series *series, int64_t before_us)
+{
+	struct wm_series_at at = wm_series_seek(series, INT64_MIN);
+
+	for (struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL && item->time_us < before_us;) {
+		free_copy(j, item->item);
+		j->sides[RIGHT].held--;
+	}
+	wm_series_drop(series, before_us, &j->series_bytes);
+}
+
+/* Drops the right rows of a key that no left row from a time on needs. */
+static void
+trim(struct wm_join *j, struct wm_series *series, int64_t from_us)
+{
+	const struct wm_series_item *last = wm_series_last(series, from_us);
+
+	if (last == NULL)
+		return;
+	bool is_too_far = j->options.has_tolerance && wm_time_add(last->time_us, j->options.tolerance_us) < from_us;
+	drop_copies(j, series, is_too_far ? last->time_us + 1 : last->time_us);
+}
+
+static void
+drop_all_copies(struct wm_join *j)
+{
+	size_t at = 0;
+
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at)) != NULL;)
+		drop_copies(j, &key_of(entry)->series[RIGHT], WM_TIME_END);
+}
+
+static void
+trim_due(struct wm_join *j)
+{
+	int64_t from_us = needed_from_us(j);
+	struct wm_entry *entry;
+
+	if (from_us == WM_TIME_END && j->keys.count != 0) {
+		/* No left row is held, so that nothing refers to an entry but what is due. */
+		drop_all_copies(j);
+		wm_expiry_release(&j->expiry);
+		wm_keyed_release(&j->keys);
+		return;
+	}
+	while ((entry = wm_expiry_take(&j->expiry, from_us)) != NULL) {
+		trim(j, &key_of(entry)->series[RIGHT], from_us);
+		release_entry(j, entry);
+	}
+}
+
+/* Keeps a right row. Of two at one time the last to come is the answer of all left rows, so that it takes the other's place: false. */
+static bool
+hold_copy(struct wm_join *j, int64_t time_us, uint64_t arrival, struct wm_entry *entry, struct wm_span bytes)
+{
+	struct wm_series *series = &key_of(entry)->series[RIGHT];
+	struct wm_series_item *last = wm_series_last(series, time_us);
+	struct copy *copy = new_copy(j, arrival, bytes);
+
+	if (last != NULL && last->time_us == time_us) {
+		free_copy(j, last->item);
+		last->item = copy;
+		return false;
+	}
+	wm_series_put(series, time_us, copy, &j->series_bytes);
+	j->sides[RIGHT].held++;
+	/* Those before it go when all left rows are past it, it goes itself when they are past the tolerance. */
+	wm_expiry_put(&j->expiry, time_us, entry);
+	key_of(entry)->references++;
+	if (j->options.has_tolerance) {
+		int64_t past_us = wm_time_add(wm_time_add(time_us, j->options.tolerance_us), 1);
+		wm_expiry_put(&j->expiry, past_us, entry);
+		key_of(entry)->references++;
+	}
+	return true;
+}
+
+/* The right row for a left row at a time; NULL if there is none. */
+static const struct wm_series_item *
+nearest(const struct wm_join *j, struct wm_entry *entry, int64_t time_us)
+{
+	const struct wm_series_item *last =
+		entry == NULL ? NULL : wm_series_last(&key_of(entry)->series[RIGHT], time_us);
+
+	if (last == NULL || (j->options.has_tolerance && last->time_us < wm_time_sub(time_us, j->options.tolerance_us)))
+		return NULL;
+	return last;
+}
+
+/* Times */
+
+static int64_t
+window_offset(const struct wm_join *j, int64_t time_us)
+{
+	int64_t offset_us = time_us % j->options.size_us;
+
+	return offset_us < 0 ? offset_us + j->options.size_us : offset_us;
+}
+
+static int64_t
+window_end_us(const struct wm_join *j, int64_t time_us)
+{
+	return wm_time_add(time_us, j->options.size_us - window_offset(j, time_us));
+}
+
+/* The watermark at which a row of a side leaves. */
+static int64_t
+leave_us(const struct wm_join *j, enum wm_join_side s, int64_t time_us)
+{
+	if (!j->sides[s].is_bounded)
+		return WM_TIME_END;
+	return j->options.condition == WM_JOIN_TUMBLING ? window_end_us(j, time_us)
+							: wm_time_add(time_us, j->sides[s].stay_us);
+}
+
+/* The time before which the rows of a side leave at a watermark: those whose leave_us() is not above it. */
+static int64_t
+bound_us(const struct wm_join *j, enum wm_join_side s, int64_t watermark_us)
+{
+	if (watermark_us == WM_TIME_NONE || watermark_us == WM_TIME_END)
+		return watermark_us;
+	if (!j->sides[s].is_bounded)
+		return WM_TIME_NONE;
+	if (j->options.condition == WM_JOIN_TUMBLING)
+		return wm_time_sub(watermark_us, window_offset(j, watermark_us));
+	return wm_time_add(wm_time_sub(watermark_us, j->sides[s].stay_us), 1);
+}
+
+static void
+move_watermark(struct wm_join *j, enum wm_join_side s, int64_t watermark_us)
+{
+	const struct side *other = &j->sides[other_side(s)];
+
+	if (watermark_us <= j->sides[s].watermark_us)
+		return;
+	j->sides[s].watermark_us = watermark_us;
+	if (!j->options.is_spark) {
+		j->sides[other_side(s)].bound_us = bound_us(j, other_side(s), watermark_us);
+		return;
+	}
+	if (other->watermark_us < watermark_us)
+		watermark_us = other->watermark_us;
+	for (enum wm_join_side of = LEFT; of <= RIGHT; of++)
+		j->sides[of].bound_us = bound_us(j, of, watermark_us);
+}
+
+static bool
+is_late(const struct wm_join *j, enum wm_join_side s, int64_t time_us)
+{
+	int64_t watermark_us = j->sides[s].watermark_us;
+
+	if (!j->options.is_spark)
+		return wm_is_behind(time_us, watermark_us);
+	if (j->options.condition == WM_JOIN_TUMBLING)
+		time_us = window_end_us(j, time_us);
+	return time_us <= watermark_us;
+}
+
+/* The times of the other side that match a row, from_us <= time <= to_us. */
+static void
+set_range(const struct wm_join *j, struct arrival *a)
+{
+	int64_t time_us = a->record.event_time_us;
+	const struct wm_join_end *low = &j->options.low, *high = &j->options.high;
+
+	if (j->options.condition == WM_JOIN_TUMBLING) {
+		a->from_us = wm_time_sub(time_us, window_offset(j, time_us));
+		a->to_us = wm_time_sub(window_end_us(j, time_us), 1);
+		return;
+	}
+	const struct wm_join_end *first = a->side == LEFT ? low : high, *last = a->side == LEFT ? high : low;
+	int64_t first_us = a->side == LEFT ? first->us : -first->us, last_us = a->side == LEFT ? last->us : -last->us;
+	a->from_us = first->is_open ? INT64_MIN : wm_time_add(wm_time_add(time_us, first_us), first->is_strict);
+	a->to_us = last->is_open ? INT64_MAX : wm_time_sub(wm_time_add(time_us, last_us), last->is_strict);
+}
+
+/* Adding */
+
+bool
+wm_join_ignores(const struct wm_join *j, enum wm_join_side side, const struct wm_value *keys)
+{
+	return !j->sides[side].is_preserved && is_null_key(j, keys);
+}
+
+enum wm_join_verdict
+wm_join_add(struct wm_join *j, enum wm_join_side side, const struct wm_join_record *record)
+{
+	assert(!j->arrival.is_there);
+	assert(record->event_time_us != WM_TIME_NONE && record->event_time_us != WM_TIME_END);
+	move_watermark(j, side, record->watermark_us);
+	bool is_null = is_null_key(j, record->keys), is_ignored = is_null && !j->sides[side].is_preserved;
+	if (j->options.is_spark && is_ignored)
+		return WM_JOIN_USED;
+	if (is_late(j, side, record->event_time_us))
+		return WM_JOIN_LATE;
+	if (is_ignored)
+		return WM_JOIN_USED;
+	j->arrival = (struct arrival){ .is_there = true, .side = side, .is_null = is_null, .record = *record };
+	if (!is_null) {
+		j->arrival.key = pack_key(j, record->keys);
+		j->arrival.hash = wm_hash(j->arrival.key, 0);
+	}
+	return WM_JOIN_USED;
+}
+
+void
+wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
+{
+	size_t turn = j->foreseen_next++;
+	uint64_t *hashes = j->foreseen;
+
+	fetch_series(wm_keyed_at_place(&j->keys, hashes[turn % FORESEEN_COUNT]));
+	wm_keyed_fetch_entry(&j->keys, hashes[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
+	hashes[turn % FORESEEN_COUNT] = wm_hash(pack_key(j, keys), 0);
+	wm_keyed_fetch_place(&j->keys, hashes[turn % FORESEEN_COUNT]);
+}
+
+void
+wm_join_advance(struct wm_join *j, enum wm_join_side side, int64_t watermark_us)
+{
+	assert(!j->arrival.is_there);
+	move_watermark(j, side, watermark_us);
+}
+
+/* The watermark that may let a row of a side be written. */
+static int64_t
+written_from_us(const struct wm_join *j, enum wm_join_side s)
+{
+	const struct side *side = &j->sides[s];
+
+	if (side->queue.lowest_us == INT64_MAX || (!side->is_preserved && !(is_as_of(j) && s == LEFT)))
+		return WM_TIME_END;
+	return leave_us(j, s, side->queue.lowest_us);
+}
+
+int64_t
+wm_join_due_us(const struct wm_join *j, enum wm_join_side side)
+{
+	int64_t us = written_from_us(j, other_side(side)), own_us = written_from_us(j, side);
+
+	/* There the lower watermark counts, and this may be it. */
+	return j->options.is_spark && own_us < us ? own_us : us;
+}
+
+/* Draining */
+
+static void
+set_side(struct wm_join_row *row, enum wm_join_side side, int64_t time_us, struct wm_span bytes)
+{
+	row->has[side] = true;
+	row->times_us[side] = time_us;
+	row->bytes[side] = bytes;
+}
+
+static void
+set_copy(struct wm_join_row *row, const struct wm_series_item *item)
+{
+	const struct copy *copy = item->item;
+
+	set_side(row, RIGHT, item->time_us, wm_span(copy->bytes, copy->len));
+}
+
+static struct wm_queued *
+first_leaving(struct side *side)
+{
+	return side->queue.lowest_us < side->bound_us ? wm_queue_first(&side->queue, side->bound_us, 0) : NULL;
+}
+
+/* A row that leaves in time; true if it is written. */
+static bool
+leave(struct wm_join *j, enum wm_join_side s, struct wm_queued *held, struct wm_join_row *row)
+{
+	struct side *side = &j->sides[s];
+	bool is_written = side->is_preserved && (held->mark & MARK_MATCHED) == 0;
+
+	wm_queue_take(&side->queue);
+	if (!is_as_of(j))
+		sweep(j);
+	if ((held->mark & MARK_GONE) != 0)
+		return false;
+	side->held--;
+	set_side(row, s, held->time_us, bytes_of(side, held));
+	if (side->is_matchless)
+		j->leaving = copy_of(held);
+	if (!is_as_of(j))
+		return is_written;
+	struct wm_entry *entry = entry_of(held);
+	const struct wm_series_item *last = nearest(j, entry, held->time_us);
+	if (last != NULL)
+		set_copy(row, last);
+	if (entry != NULL)
+		release_entry(j, entry);
+	return is_written || last != NULL;
+}
+
+/* The rows that leave in time, of both sides by time, left before right. */
+static bool
+next_leaving(struct wm_join *j, struct wm_join_row *row)
+{
+	struct wm_queued *left, *right;
+
+	while (left = first_leaving(&j->sides[LEFT]), right = first_leaving(&j->sides[RIGHT]),
+		left != NULL || right != NULL) {
+		bool is_left = right == NULL || (left != NULL && left->time_us <= right->time_us);
+
+		*row = (struct wm_join_row){ 0 };
+		if (leave(j, is_left ? LEFT : RIGHT, is_left ? left : right, row))
+			return true;
+		free_copy(j, j->leaving);
+		j->leaving = NULL;
+	}
+	return false;
+}
+
+/* Finds the key of the arrival, and where its matches begin. */
+static void
+search(struct wm_join *j, struct arrival *a)
+{
+	a->is_searched = true;
+	if (a->is_null)
+		return;
+	bool is_kept = a->record.event_time_us >= j->sides[a->side].bound_us || (is_as_of(j) && a->side == RIGHT);
+	a->entry = is_kept ? put_entry(j, a->key, a->hash) : wm_keyed_find(&j->keys, a->key, 0, a->hash);
+	if (a->entry == NULL || is_as_of(j))
+		return;
+	set_range(j, a);
+	/* What is before the bound has gone. */
+	if (a->from_us < j->sides[other_side(a->side)].bound_us)
+		a->from_us = j->sides[other_side(a->side)].bound_us;
+	a->at = wm_series_seek(&key_of(a->entry)->series[other_side(a->side)], a->from_us);
+}
+
+/* The next stored row that the arrival matches; NULL if there is none. */
+static struct wm_queued *
+next_match(struct arrival *a)
+{
+	enum wm_join_side other = other_side(a->side);
+
+	if (a->entry == NULL)
+		return NULL;
+	struct wm_series_item *item = wm_series_next(&key_of(a->entry)->series[other], &a->at);
+	if (item == NULL || item->time_us > a->to_us)
+		return NULL;
+	a->is_matched = true;
+	return item->item;
+}
+
+/* The next match that is written. */
+static bool
+next_pair(struct wm_join *j, struct wm_join_row *row)
+{
+	struct arrival *a = &j->arrival;
+	enum wm_join_side s = other_side(a->side);
+	struct side *other = &j->sides[s];
+	/* One match is enough for a left row that leaves at it. */
+	bool is_enough = a->is_matched && j->sides[a->side].is_matchless;
+
+	for (struct wm_queued *held; !is_enough && (held = next_match(a)) != NULL;) {
+		if (other->is_preserved)
+			held->mark |= MARK_MATCHED;
+		if (j->options.type == WM_JOIN_ANTI) {
+			if (a->side == LEFT)
+				return false;
+			free_copy(j, leave_early(other, held));
+			continue;
+		}
+		*row = (struct wm_join_row){ 0 };
+		set_side(row, a->side, a->record.event_time_us, a->record.bytes);
+		set_side(row, s, held->time_us, bytes_of(other, held));
+		if (other->is_matchless)
+			j->leaving = leave_early(other, held);
+		return true;
+	}
+	if (a->is_matched && other->is_matchless)
+		wm_series_cut(&key_of(a->entry)->series[s], a->from_us, a->to_us, &j->series_bytes);
+	return false;
+}
+
+/* An entry that was made for a row that is not kept after all. */
+static void
+leave_entry(struct wm_join *j, struct wm_entry *entry)
+{
+	if (entry != NULL)
+		drop_if_unused(j, entry);
+}
+
+/* The arrival has had its matches: it is kept if more can come. True if it is written, as none can. */
+static bool
+settle(struct wm_join *j, struct wm_join_row *row)
+{
+	struct arrival *a = &j->arrival;
+	struct side *side = &j->sides[a->side];
+	bool is_due = a->record.event_time_us < side->bound_us;
+	bool is_unmatched = side->is_preserved && !a->is_matched;
+
+	if (a->is_matched && side->is_matchless) {
+		leave_entry(j, a->entry);
+		return false;
+	}
+	if (!is_due) {
+		hold(j, a->side, a->record.event_time_us, side->added++, a->entry, a->is_matched, a->record.bytes);
+		return false;
+	}
+	/* Spark stores those and removes them at the end of the batch. */
+	side->added += j->options.is_spark && (a->side == LEFT || is_unmatched);
+	if (!is_unmatched)
+		return false;
+	*row = (struct wm_join_row){ 0 };
+	set_side(row, a->side, a->record.event_time_us, a->record.bytes);
+	return true;
+}
+
+/* As-of: a left row is kept until the right watermark has passed it, or has its answer now. True if it is written. */
+static bool
+settle_as_of(struct wm_join *j, struct wm_join_row *row)
+{
+	struct arrival *a = &j->arrival;
+	struct side *side = &j->sides[a->side];
+	int64_t time_us = a->record.event_time_us;
+
+	if (a->side == RIGHT) {
+		if (needed_from_us(j) == WM_TIME_END)
+			leave_entry(j, a->entry);
+		else
+			hold_copy(j, time_us, side->added++, a->entry, a->record.bytes);
+		return false;
+	}
+	if (time_us >= side->bound_us) {
+		hold(j, LEFT, time_us, side->added++, a->entry, false, a->record.bytes);
+		return false;
+	}
+	const struct wm_series_item *last = nearest(j, a->entry, time_us);
+	*row = (struct wm_join_row){ 0 };
+	set_side(row, LEFT, time_us, a->record.bytes);
+	if (last != NULL)
+		set_copy(row, last);
+	return last != NULL || side->is_preserved;
+}
+
+static bool
+next_of_arrival(struct wm_join *j, struct wm_join_row *row)
+{
+	if (!j->arrival.is_there)
+		return false;
+	if (!j->arrival.is_searched)
+		search(j, &j->arrival);
+	if (!is_as_of(j) && next_pair(j, row))
+		return true;
+	j->arrival.is_there = false;
+	return is_as_of(j) ? settle_as_of(j, row) : settle(j, row);
+}
+
+bool
+wm_join_next(struct wm_join *j, struct wm_join_row *row)
+{
+	free_copy(j, j->leaving);
+	j->leaving = NULL;
+	if (next_leaving(j, row) || next_of_arrival(j, row))
+		return true;
+	if (is_as_of(j))
+		trim_due(j);
+	return false;
+}
+
+/* State */
+
+struct wm_join_counts
+wm_join_counts(const struct wm_join *j)
+{
+	struct wm_join_counts counts;
+
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		counts.rows[s] = j->sides[s].held;
+		counts.added[s] = j->sides[s].added;
+		counts.removed[s] = j->sides[s].added - j->sides[s].held;
+	}
+	return counts;
+}
+
+size_t
+wm_join_bytes(const struct wm_join *j)
+{
+	return wm_queue_bytes(&j->sides[LEFT].queue) + wm_queue_bytes(&j->sides[RIGHT].queue) + j->keys.bytes +
+		j->expiry.bytes + j->series_bytes + j->copies_bytes;
+}
+
+/* Writing and reading: as they came, a row of either kind. */
+struct written {
+	int64_t time_us;
+	uint64_t arrival;
+	bool is_matched;
+	const struct wm_entry *entry;
+	struct wm_span bytes;
+};
+
+static int
+compare_written(const void *a, const void *b)
+{
+	const struct written *row_a = a, *row_b = b;
+
+	return (row_a->arrival > row_b->arrival) - (row_a->arrival < row_b->arrival);
+}
+
+/* The rows that a side holds, to be freed. */
+static struct written *
+written_rows(const struct wm_join *j, enum wm_join_side s)
+{
+	const struct side *side = &j->sides[s];
+	struct written *rows = wm_reallocarray(NULL, side->held, sizeof(rows[0]));
+	struct wm_queued **queued = wm_queue_items(&side->queue);
+	size_t count = 0, at_entry = 0;
+
+	for (size_t i = 0; i < side->queue.count; i++)
+		if ((queued[i]->mark & MARK_GONE) == 0)
+			rows[count++] = (struct written){ queued[i]->time_us, queued[i]->order,
+				(queued[i]->mark & MARK_MATCHED) != 0, entry_of(queued[i]), bytes_of(side, queued[i]) };
+	free(queued);
+	if (is_as_of(j) && s == RIGHT) {
+		for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at_entry)) != NULL;) {
+			struct wm_series *series = &key_of(entry)->series[RIGHT];
+			struct wm_series_at at = wm_series_seek(series, INT64_MIN);
+
+			for (const struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL;) {
+				const struct copy *copy = item->item;
+
+				rows[count++] = (struct written){ item->time_us, copy->arrival, false, entry,
+					wm_span(copy->bytes, copy->len) };
+			}
+		}
+		qsort(rows, count, sizeof(rows[0]), compare_written);
+	}
+	assert(count == side->held);
+	return rows;
+}
+
+/* What a row is, in a byte. */
+#define HAS_MATCHED 1
+#define HAS_KEY 2
+
+/*
+ * i64 watermark of each side · of each side: varint added · varint rows, each in order of arrival: varint arrival · i64 time ·
+ * u8 what it is · its key, if it has one: of one column the text, of several the texts in a text · bytes.
+ */
+void
+wm_join_encode(const struct wm_join *j, struct wm_buf *out)
+{
+	assert(!j->arrival.is_there && j->leaving == NULL);
+	wm_put_i64(out, j->sides[LEFT].watermark_us);
+	wm_put_i64(out, j->sides[RIGHT].watermark_us);
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		const struct side *side = &j->sides[s];
+		struct written *rows = written_rows(j, s);
+
+		wm_put_varint(out, side->added);
+		wm_put_varint(out, side->held);
+		for (uint64_t i = 0; i < side->held; i++) {
+			wm_put_varint(out, rows[i].arrival);
+			wm_put_i64(out, rows[i].time_us);
+			wm_put_u8(out,
+				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) |
+					(rows[i].entry != NULL ? HAS_KEY : 0)));
+			if (rows[i].entry != NULL)
+				wm_put_span(out, wm_entry_key(rows[i].entry));
+			wm_put_span(out, rows[i].bytes);
+		}
+		free(rows);
+	}
+}
+
+/* Reads a row that has arrived when it may have; false if it is none that could be held. */
+static bool
+decode_row(struct wm_join *j, enum wm_join_side s, uint64_t *arrival_min, struct wm_get *in)
+{
+	const struct side *side = &j->sides[s];
+	uint64_t arrival = wm_get_varint(in);
+	int64_t time_us = wm_get_i64(in);
+	uint8_t what = wm_get_u8(in);
+	bool has_key = (what & HAS_KEY) != 0, is_copied = is_as_of(j) && s == RIGHT;
+	struct wm_span key = has_key ? wm_get_span(in) : wm_span(NULL, 0), bytes = wm_get_span(in);
+
+	if (in->failed || arrival < *arrival_min || arrival >= side->added || time_us == WM_TIME_NONE ||
+		time_us == WM_TIME_END || (!is_copied && time_us < side->bound_us) || what > (HAS_MATCHED | HAS_KEY) ||
+		bytes.len > UINT32_MAX - ROW_HEAD_BYTES)
+		return false;
+	if (has_key ? !is_packed_key(j, key) : !side->is_preserved)
+		return false;
+	if ((what & HAS_MATCHED) != 0 && (!has_key || !side->is_preserved || side->is_matchless || is_as_of(j)))
+		return false;
+	*arrival_min = arrival + 1;
+	struct wm_entry *entry = has_key ? put_entry(j, key, wm_hash(key, 0)) : NULL;
+	if (is_copied)
+		return hold_copy(j, time_us, arrival, entry, bytes);
+	hold(j, s, time_us, arrival, entry, (what & HAS_MATCHED) != 0, bytes);
+	return true;
+}
+
+bool
+wm_join_decode(struct wm_join *j, struct wm_get *in)
+{
+	int64_t watermarks_us[WM_JOIN_SIDES];
+
+	/* Both before any row: together they say what can be held. */
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		watermarks_us[s] = wm_get_i64(in);
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		if (in->failed || j->sides[s].added != 0)
+			return false;
+		move_watermark(j, s, watermarks_us[s]);
+	}
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		uint64_t arrival_min = 0, count;
+
+		j->sides[s].added = wm_get_varint(in);
+		count = wm_get_varint(in);
+		if (in->failed || j->sides[s].added > WM_QUEUE_ARRIVAL_MASK || count > j->sides[s].added)
+			return false;
+		for (uint64_t i = 0; i < count; i++)
+			if (!decode_row(j, s, &arrival_min, in))
+				return false;
+	}
+	return true;
+}
+
+void
+wm_join_free(struct wm_join *j)
+{
+	size_t at = 0;
+
+	if (j == NULL)
+		return;
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		struct wm_queue *queue = &j->sides[s].queue;
+		struct wm_queued **rows = j->sides[s].is_matchless ? wm_queue_items(queue) : NULL;
+
+		for (size_t i = 0; rows != NULL && i < queue->count; i++)
+			if ((rows[i]->mark & MARK_GONE) == 0)
+				free_copy(j, copy_of(rows[i]));
+		free(rows);
+		wm_queue_release(queue);
+	}
+	free_copy(j, j->leaving);
+	if (is_as_of(j))
+		drop_all_copies(j);
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at)) != NULL;)
+		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+			wm_series_release(&key_of(entry)->series[s], &j->series_bytes);
+	assert(j->copies_bytes == 0 && j->series_bytes == 0);
+	wm_keyed_release(&j->keys);
+	wm_expiry_release(&j->expiry);
+	wm_buf_release(&j->text);
+	free(j);
+}

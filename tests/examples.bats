@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# The files of examples/ beside their scripts: a crontab, units of systemd, and that all of them are what they should be.
+# What the scripts compute is held by tests/examples.py.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load /usr/lib/bats/bats-support/load
+	load /usr/lib/bats/bats-assert/load
+	examples=$(cd "$BATS_TEST_DIRNAME/../examples" && pwd)
+	bin=$(cd "${WM_BIN:-$BATS_TEST_DIRNAME/../build/release}" && pwd)
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# A shop with rows of yesterday and the day before, as the crontab and the units expect it.
+make_shop() {
+	local day
+	# As it is now: a test that runs over midnight still knows what it wrote.
+	today=$(date -u +%F)
+	yesterday=$(date -u -d "$today - 1 day" +%F)
+	before=$(date -u -d "$today - 2 days" +%F)
+	mkdir -p shop/visits/raw shop/latency/raw
+	cp "$examples"/*.sh shop/
+	for day in "$before" "$yesterday" "$today"; do
+		printf 'time,page,user,ms\n%sT00:00:01Z,/,ann,10\n%sT00:00:02Z,/,bob,20\n' "$day" "$day" |
+			tee "shop/visits/raw/$day.csv" >"shop/latency/raw/$day.csv"
+	done
+}
+
+@test "scripts pass shellcheck and run by sh" {
+	for script in "$examples"/*.sh "$examples"/*/*.sh; do
+		assert_equal "$(head -n 1 "$script")" "#!/bin/sh"
+		[ -x "$script" ]
+		sh -n "$script"
+	done
+	shellcheck "$examples"/*.sh "$examples"/*/*.sh
+}
+
+# What cron makes of the crontab: variables, then lines of five fields and a command, in which an unescaped % would end it.
+@test "the crontab's commands do their work as cron would run them" {
+	make_shop
+	local line command variables=() count=0
+	while IFS= read -r line; do
+		case $line in
+		'' | '#'*) continue ;;
+		[A-Z]*=*) variables+=("${line/\/usr\/local\/bin/$bin}") ;;
+		*)
+			[[ $line =~ ^([0-9*/,-]+\ ){5}/ ]]
+			command=$(cut -d ' ' -f 6- <<<"$line")
+			[[ ! ${command//\\%/} == *%* ]]
+			command=${command//\\%/%}
+			run -0 env -i HOME="$PWD" "${variables[@]}" /bin/sh -c "${command//\/srv\/shop/$PWD/shop}"
+			assert_output ""
+			count=$((count + 1))
+			;;
+		esac
+	done <"$examples/crontab"
+	assert_equal "$count" 3
+	grep -qx 'PATH=/usr/local/bin:/usr/bin:/bin' "$examples/crontab"
+	run -0 cat shop/latency/latency.csv
+	assert_line "${yesterday}T00:00:00Z,${today}T00:00:00Z,/,2,15,20,2"
+	# Yesterday is complete one day after its end: not yet. The day before it is.
+	run -0 cat shop/visits/published.csv
+	assert_output "window_start,window_end,page,count,ms_sum,ms_max
+${before}T00:00:00Z,${yesterday}T00:00:00Z,/,2,30,20"
+}
+
+@test "a crontab with a bare % is seen" {
+	run grep -cE '(^|[^\\])%' <(grep -vE '^(#|$)' "$examples/crontab")
+	assert_output 0
+}
+
+# Values of a key in a unit.
+value_of() {
+	sed -n "s/^$2=//p" "$1"
+}
+
+@test "each service has its timer, and runs a script that there is" {
+	local service script
+	for service in "$examples"/systemd/*.service; do
+		[ -f "${service%.service}.timer" ]
+		assert_equal "$(grep '^\[' "$service" | tr '\n' ' ')" "[Unit] [Service] "
+		assert_equal "$(grep '^\[' "${service%.service}.timer" | tr '\n' ' ')" "[Unit] [Timer] [Install] "
+		# Every other line is a comment, empty, or a key and its value.
+		run ! grep -vE '^(#.*|;.*|\[[A-Za-z]+\]|[A-Za-z]+=.+|)$' "$service" "${service%.service}.timer"
+		assert_equal "$(value_of "$service" Type)" oneshot
+		script=$(value_of "$service" ExecStart)
+		script=${script%% *}
+		[ -x "$examples/${script##*/}" ]
+		# The only place where the script may write is the folder that it is given.
+		assert_equal "$(value_of "$service" ExecStart)" "$script $(value_of "$service" ReadWritePaths)"
+		# In a unit % begins a specifier.
+		run ! grep % "$service" "${service%.service}.timer"
+		[[ $(value_of "${service%.service}.timer" OnCalendar) =~ ^\*-\*-\*\ [0-2][0-9]:[0-5][0-9]:00$ ]]
+	done
+}
+
+@test "systemd verifies the units" {
+	command -v systemd-analyze >/dev/null || skip "there is no systemd-analyze"
+	make_shop
+	mkdir units
+	for unit in "$examples"/systemd/*; do
+		sed "s|/srv/shop|$PWD/shop|" "$unit" >"units/${unit##*/}"
+	done
+	run -0 systemd-analyze verify units/*
+	assert_output ""
+	for unit in units/*.timer; do
+		systemd-analyze calendar "$(value_of "$unit" OnCalendar)"
+	done
+	# It would have said so.
+	echo 'OnCalender=daily' >>units/wm-replay.timer
+	run systemd-analyze verify units/wm-replay.timer
+	assert_output --partial "'OnCalender'"
+}
+
+@test "README.md lists all examples" {
+	for path in "$examples"/*; do
+		name=${path##*/}
+		[ "$name" = README.md ] || grep -qE "\]\(${name}[/)]" "$examples/README.md"
+	done
+}

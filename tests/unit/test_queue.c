@@ -1,0 +1,97 @@
+#include "lib/state/queue.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/tap.h"
+
+#define ITEMS 3000
+#define SOURCES 3
+
+struct entry {
+	int64_t time_us;
+	uint64_t order;
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct entry *entry_a = a, *entry_b = b;
+
+	if (entry_a->time_us != entry_b->time_us)
+		return entry_a->time_us < entry_b->time_us ? -1 : 1;
+	return (entry_a->order > entry_b->order) - (entry_a->order < entry_b->order);
+}
+
+static bool
+is_entry(const struct wm_queued *item, const struct entry *entry)
+{
+	return item->time_us == entry->time_us && item->order == entry->order && item->len == 8 + entry->order % 5 &&
+		item->mark == (uint32_t)entry->order && memcmp(item->bytes, &entry->order, sizeof(entry->order)) == 0;
+}
+
+/* What is held is what a sorted array holds; it leaves in that order, and no sooner than the bound says. */
+static bool
+run(uint64_t seed)
+{
+	static struct entry model[ITEMS];
+	size_t count = 0;
+	struct wm_queue queue;
+	int64_t bound_us = INT64_MIN, now_us = 0, scale_us = INT64_C(1) << tap_random(&seed) % 30;
+	bool ok = true;
+
+	wm_queue_init(&queue);
+	for (uint64_t i = 0; i < ITEMS && ok; i++) {
+		now_us += scale_us * (int64_t)(tap_random(&seed) % 3);
+		struct entry entry = { now_us + scale_us * (int64_t)(tap_random(&seed) % 100),
+			tap_random(&seed) % SOURCES << WM_QUEUE_ARRIVAL_BITS | i };
+		struct wm_queued *item = wm_queue_put(
+			&queue, entry.time_us, entry.order, bound_us, sizeof(entry.order) + entry.order % 5);
+
+		item->mark += (uint32_t)entry.order;
+		memcpy(item->bytes, &entry.order, sizeof(entry.order));
+		model[count++] = entry;
+		ok = queue.lowest_us <= entry.time_us;
+		if (tap_random(&seed) % 30 != 0)
+			continue;
+		uint64_t bound_order = tap_random(&seed) % SOURCES << WM_QUEUE_ARRIVAL_BITS;
+		const struct entry bound = { bound_us = now_us, bound_order };
+		size_t left = 0;
+
+		qsort(model, count, sizeof(model[0]), compare);
+		while (ok && (item = wm_queue_first(&queue, bound_us, bound_order)) != NULL) {
+			ok = is_entry(item, &model[left]) && compare(&model[left], &bound) < 0;
+			wm_queue_take(&queue);
+			ok = ok && is_entry(item, &model[left++]);
+		}
+		ok = ok && (left == count || compare(&model[left], &bound) >= 0);
+		count -= left;
+		memmove(model, model + left, count * sizeof(model[0]));
+		ok = ok && queue.count == count && (count == 0 || queue.lowest_us <= model[0].time_us);
+		struct wm_queued **items = wm_queue_items(&queue);
+		for (size_t at = 1; at < count && ok; at++)
+			ok = (items[at - 1]->order & WM_QUEUE_ARRIVAL_MASK) <
+				(items[at]->order & WM_QUEUE_ARRIVAL_MASK);
+		free(items);
+	}
+	/* With items left at times. */
+	if (seed % 2 == 0) {
+		while (wm_queue_first(&queue, INT64_MAX, 0) != NULL)
+			wm_queue_take(&queue);
+		ok = ok && queue.count == 0 && queue.lowest_us == INT64_MAX;
+	}
+	wm_queue_release(&queue);
+	return ok && wm_queue_bytes(&queue) == 0;
+}
+
+int
+main(void)
+{
+	uint64_t seed = 0, failed = UINT64_MAX;
+
+	for (; seed < 60 && failed == UINT64_MAX; seed++)
+		if (!run(seed))
+			failed = seed;
+	if (!tap_ok(failed == UINT64_MAX, "60 random queues leave as a sorted array, and no sooner than they may"))
+		printf("#   seed %" PRIu64 "\n", failed);
+	return tap_done();
+}
