@@ -65,7 +65,7 @@ def make_rows(rng, is_json, is_ordered=False, bad=0.05):
         now += rng.choice([0, 0, 1, 2, 5, 30]) * step
         behind = 0 if is_ordered and rng.random() < 0.97 else rng.choice([0, 0, 0, 1, 4, 15, 60]) * step
         batch += rng.random() < 0.2
-        time = None if rng.random() < bad else now - behind
+        time = None if ident > 0 and rng.random() < bad else now - behind
         # A column that no record has is an error.
         key = rng.choice(keys) if ident > 0 else '"a"'
         rows.append(Row(time, key, ident, batch, is_json))
