@@ -74,7 +74,7 @@ static const struct cli_option time_options[] = {
 		CLI_CHOICE, AT(repeated_hour), CLI_ALL },
 	{ 'w', "delay", "D", "delay threshold: how late rows may run (90s, 10m, 2d)", CLI_DELAY, AT(delay),
 		CLI_SCREEN },
-	{ 0, "watermark-column", "COLUMN|none", "the watermark comes in band (default _watermark if present and no -w)",
+	{ 0, "watermark-column", "COLUMN|none", "take the watermark from this column (default _watermark)",
 		CLI_COLUMN, AT(watermark_column), CLI_ALL },
 	{ 0, "source", "COLUMN", "a watermark for each value of this column; delays of their own: -w D,web2=E",
 		CLI_COLUMN, AT(source_column), CLI_ALL },

@@ -461,10 +461,8 @@ explain_watermark(struct explanation *e)
 
 	if (!e->has_watermark) {
 		say(e,
-			"As it comes with the rows, in a column " BAND_WATERMARK
-			"; where there is none, none, as there is no -w: no row is late. For input in order, or to see "
-			"results before the "
-			"input ends, give a delay (-w 0s).");
+			"None, as there is no -w: no row is late. For input in order, or to see results before the "
+			"input ends, give a delay (-w 0s). A stamped input brings its own (" BAND_WATERMARK ").");
 		end_paragraph(e, "Watermark");
 		return;
 	}

@@ -101,12 +101,9 @@ results_release(struct results *results)
 }
 
 static struct wm_value
-time_value(const struct results *results, const struct wm_zone *zone, int64_t time_us, struct results_time *last)
+time_value(const struct results *results, const struct wm_zone *zone, int64_t time_us, struct wm_instant_text *last)
 {
-	if (last->len == 0 || last->time_us != time_us) {
-		last->len = wm_instant_print(time_us, results->unit, zone, last->text);
-		last->time_us = time_us;
-	}
+	wm_instant_reprint(last, time_us, results->unit, zone);
 	return (struct wm_value){ wm_span(last->text, last->len),
 		results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
 }

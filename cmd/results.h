@@ -24,13 +24,6 @@ struct results_options {
 	int64_t hold_back_us; /* how far behind the watermark a result can be: the allowed lateness */
 };
 
-/* A time and its text: many rows share the window that they are of. */
-struct results_time {
-	int64_t time_us;
-	size_t len; /* 0: there is none yet */
-	char text[WM_INSTANT_TEXT_MAX];
-};
-
 /* Fields are for reading. */
 struct results {
 	struct results_options options;
@@ -42,10 +35,10 @@ struct results {
 	struct wm_value *values;
 	size_t count;
 	size_t keys_count;
-	struct wm_buf text; /* of the values that are computed */
-	struct results_time start, end, time, watermark;
-	int64_t stamp_us;  /* the watermark that results carry now, or WM_TIME_NONE */
-	bool is_stamp_due; /* punctuation ends what is being written */
+	struct wm_buf text;                                 /* of the values that are computed */
+	struct wm_instant_text start, end, time, watermark; /* many rows share the window that they are of */
+	int64_t stamp_us;                                   /* the watermark that results carry now, or WM_TIME_NONE */
+	bool is_stamp_due;                                  /* punctuation ends what is being written */
 };
 
 /*

@@ -27,6 +27,9 @@
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
 
+/* There are two of each such function: one for plain records, without what these do not need, and one for all. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* How long an input may go on before it is said that nothing is written without a watermark. */
 #define NOTICE_AFTER_US 10000000
 
@@ -107,10 +110,10 @@ struct stream {
 
 	enum phase phase;
 	struct wm_record rec;
-	int64_t event_time_us;    /* of the record that is delivered */
-	int64_t arrival_us;       /* of the same, if it was read */
-	bool is_file_begun;       /* a record of the FILE was taken in */
-	bool is_observed_plainly; /* the next record needs nothing of observe_more() */
+	int64_t event_time_us; /* of the record that is delivered */
+	int64_t arrival_us;    /* of the same, if it was read */
+	bool is_file_begun;    /* a record of the FILE was taken in */
+	bool is_plain;         /* the next record needs nothing but what all records need */
 	size_t files_begun;
 	size_t files_behind;  /* of these, that began behind the watermark */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
@@ -927,17 +930,17 @@ admit_line(struct stream *s)
 }
 
 /* Reads the record's event time and numbers; false if it was rejected. */
-static inline bool
-admit(struct stream *s)
+static ALWAYS_INLINE bool
+admit(struct stream *s, bool is_plain)
 {
-	const struct wm_value *time = time_value(s, &s->rec);
+	const struct wm_value *time = is_plain ? &s->rec.fields[s->time_fields[0]] : time_value(s, &s->rec);
 	const char *why;
 
 	if (wm_value_is_empty(time))
 		return reject_field(s, "no-time", s->time_name, NULL, "no event time", time->text, NULL);
 	if (!read_time(s->time_parser, time, &s->event_time_us, &why))
 		return reject_field(s, "bad-time", s->time_name, NULL, "no time", time->text, why);
-	if (s->facts.is_bounded &&
+	if (!is_plain && s->facts.is_bounded &&
 		(s->event_time_us < s->facts.not_before_us || s->event_time_us > s->facts.not_after_us))
 		return reject_field(s, "implausible-time", s->time_name, &s->event_time_us,
 			s->event_time_us < s->facts.not_before_us ? "event time before --not-before"
@@ -966,7 +969,7 @@ admit(struct stream *s)
 			return reject_field(
 				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
-	return (!s->reads_arrival || admit_arrival(s)) && (s->passing == NULL || admit_line(s));
+	return (is_plain || !s->reads_arrival || admit_arrival(s)) && (s->passing == NULL || admit_line(s));
 }
 
 static void
@@ -1003,6 +1006,14 @@ begin_file(struct stream *s)
 		inputs_name(s->inputs, s->input), s->rec.line, (int)s->text.len, s->text.data);
 }
 
+/* Whether records need nothing that only some runs ask of them. */
+static bool
+has_plain_records(const struct stream *s)
+{
+	return s->is_each && !s->has_sources && !s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order &&
+		!s->reads_arrival && s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL;
+}
+
 /* What only some runs ask of a record: the first of a FILE, a guard, hours that come twice. Returns the highest event time. */
 static __attribute__((noinline)) int64_t
 observe_more(struct stream *s, int64_t before_us)
@@ -1021,19 +1032,19 @@ observe_more(struct stream *s, int64_t before_us)
 
 		report_unconfirmed(&s->run->report, before_us != WM_TIME_NONE, &place);
 	}
-	s->is_observed_plainly = s->sources.guards == NULL && s->common->zone == NULL;
+	s->is_plain = has_plain_records(s);
 	return highest_us;
 }
 
 /* The record counts: its event time is observed; true if it is the highest of its source. */
-static inline bool
-observe(struct stream *s)
+static ALWAYS_INLINE bool
+observe(struct stream *s, bool is_plain)
 {
 	struct wm_watermark *own = &s->sources.combine.sources[s->source].own;
 	int64_t before_us = own->highest_time_us, highest_us = s->event_time_us;
 
 	report_times_add(&s->run->report.batch_times, s->event_time_us);
-	if (!s->is_observed_plainly)
+	if (!is_plain)
 		highest_us = observe_more(s, before_us);
 	bool is_highest = highest_us > s->highest_us;
 	if (is_highest) {
@@ -1115,26 +1126,26 @@ take_punctuation(struct stream *s, int64_t due_us)
 }
 
 /* The record joins its batch, is checked and observed; true if the operator has something to do before it is judged. */
-static inline bool
-take_in(struct stream *s, int64_t due_us)
+static ALWAYS_INLINE bool
+take_in(struct stream *s, int64_t due_us, bool is_plain)
 {
-	bool has_moved = false, is_followed = s->band.is_followed;
+	bool has_moved = false, is_followed = !is_plain && s->band.is_followed;
 
 	s->phase = PHASE_READ;
 	s->run->report.rows_in++;
-	if (!s->is_each)
+	if (!is_plain && !s->is_each)
 		join_batch(s, batch_value(s));
-	if ((is_followed && !follow_record(s, &has_moved)) || !admit(s)) {
+	if ((is_followed && !follow_record(s, &has_moved)) || !admit(s, is_plain)) {
 		if (has_moved && raise_each(s))
 			return due_us <= s->watermark_us;
 		return wm_trigger_is_full(&s->trigger) && end_batch(s);
 	}
-	has_moved |= s->has_sources && find_source(s);
+	has_moved |= !is_plain && s->has_sources && find_source(s);
 	s->phase = PHASE_DELIVER;
-	if (observe(s) && !is_followed)
-		has_moved |= s->facts.is_in_order ? raise_source(s, s->event_time_us)
-						  : wm_combine_advance(&s->sources.combine, s->source);
-	if (!s->is_each) {
+	if (observe(s, is_plain) && !is_followed)
+		has_moved |= !is_plain && s->facts.is_in_order ? raise_source(s, s->event_time_us)
+							       : wm_combine_advance(&s->sources.combine, s->source);
+	if (!is_plain && !s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
 		if (s->trigger.kind == WM_TRIGGER_EVENT)
 			s->is_batch_full = wm_trigger_enters(&s->trigger, s->highest_us);
@@ -1174,7 +1185,7 @@ end_file(struct stream *s, int64_t due_us)
 	bool is_kept = s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
 
 	start_outputs(s, false);
-	s->is_file_begun = s->is_observed_plainly = false;
+	s->is_file_begun = s->is_plain = false;
 	if (s->common->merge && !is_kept) {
 		bool has_moved = wm_combine_end(&s->sources.combine, s->input);
 
@@ -1250,23 +1261,10 @@ read_other(struct stream *s, enum inputs_item item, int64_t due_us, const struct
 	fail(s, err);
 }
 
-/* Comes a step nearer to the next record; true if there is one. *is_due: the operator has something to do. */
-static inline bool
-read_record(struct stream *s, int64_t due_us, bool *is_due)
+/* What comes before a record that was read is judged by its batch; true if the record stands by itself. */
+static bool
+look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 {
-	struct wm_reject reject;
-	struct wm_err err;
-
-	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
-	if (s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input)) {
-		*is_due = begin_end(s);
-		return false;
-	}
-	enum inputs_item item = inputs_next(s->inputs, s->input, &s->rec, &reject, &err);
-	if (item != INPUTS_RECORD) {
-		*is_due = read_other(s, item, due_us, &reject, &err);
-		return false;
-	}
 	if (!s->is_decided)
 		decide(s);
 	if (!s->run->is_settled)
@@ -1283,10 +1281,56 @@ read_record(struct stream *s, int64_t due_us, bool *is_due)
 	return false;
 }
 
-enum stream_item
-stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
+/* Comes a step nearer to the next record; true if there is one. *is_due: the operator has something to do. */
+static ALWAYS_INLINE bool
+read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 {
-	s->due_us = due_us;
+	struct wm_reject reject;
+	struct wm_err err;
+
+	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
+	if (!is_plain && s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input)) {
+		*is_due = begin_end(s);
+		return false;
+	}
+	enum inputs_item item = inputs_next(s->inputs, s->input, &s->rec, &reject, &err);
+	if (item != INPUTS_RECORD) {
+		*is_due = read_other(s, item, due_us, &reject, &err);
+		return false;
+	}
+	return is_plain || look_at_record(s, due_us, is_due);
+}
+
+static ALWAYS_INLINE void
+hand_out(struct stream *s, struct stream_row *row, bool is_plain)
+{
+	s->phase = PHASE_READ;
+	row->watermark_us = s->watermark_us;
+	row->event_time_us = s->event_time_us;
+	row->highest_time_us = s->highest_us;
+	row->arrival_us = s->arrival_us;
+	row->source = !is_plain && s->common->merge ? s->input : 0;
+	row->readings = s->readings;
+}
+
+static enum stream_item
+hand_out_watermark(struct stream *s, struct stream_row *row)
+{
+	row->watermark_us = s->watermark_us;
+	if (s->is_ticking)
+		return STREAM_TICK;
+	row->watermark_before_us = s->watermark_before_us;
+	row->is_punctuated = s->is_punctuated;
+	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
+		row->source = 0;
+	s->is_punctuated = false;
+	return STREAM_WATERMARK;
+}
+
+/* Not the plain way: from wherever the stream stands to the next item. */
+static __attribute__((noinline)) enum stream_item
+next_item(struct stream *s, int64_t due_us, struct stream_row *row)
+{
 	if (s->is_batch_ending)
 		finish_batch(s);
 	if (s->is_ticking)
@@ -1300,25 +1344,18 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		bool is_read = s->phase == PHASE_TAKE_IN;
 
 		if (s->phase == PHASE_READ)
-			is_read = read_record(s, due_us, &is_due);
+			is_read = read_record(s, due_us, &is_due, false);
 		if (is_read)
-			is_due = take_in(s, due_us);
+			is_due = take_in(s, due_us, false);
 		if (s->phase == PHASE_PUNCTUATION && !is_due) {
 			s->phase = PHASE_READ;
-			row->watermark_us = s->watermark_us;
 			if (s->facts.is_passing)
 				return STREAM_PUNCTUATION;
 		}
 		if (is_due || s->phase == PHASE_READ)
 			continue;
 		if (s->phase == PHASE_DELIVER) {
-			s->phase = PHASE_READ;
-			row->watermark_us = s->watermark_us;
-			row->event_time_us = s->event_time_us;
-			row->highest_time_us = s->highest_us;
-			row->arrival_us = s->arrival_us;
-			row->source = s->common->merge ? s->input : 0;
-			row->readings = s->readings;
+			hand_out(s, row, false);
 			return STREAM_RECORD;
 		}
 		if (s->phase == PHASE_END)
@@ -1329,15 +1366,27 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		row->is_punctuated = false;
 		return STREAM_WATERMARK;
 	}
-	row->watermark_us = s->watermark_us;
-	if (s->is_ticking)
-		return STREAM_TICK;
-	row->watermark_before_us = s->watermark_before_us;
-	row->is_punctuated = s->is_punctuated;
-	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
-		row->source = 0;
-	s->is_punctuated = false;
-	return STREAM_WATERMARK;
+	return hand_out_watermark(s, row);
+}
+
+enum stream_item
+stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
+{
+	bool is_due = false;
+
+	s->due_us = due_us;
+	if (!s->is_plain || due_us <= s->watermark_us || s->phase != PHASE_READ || s->is_ticking)
+		return next_item(s, due_us, row);
+	/* Nearly all records go this way, which leaves out what they do not need. */
+	bool is_read = read_record(s, due_us, &is_due, true);
+	if (is_read)
+		is_due = take_in(s, due_us, true);
+	if (is_due)
+		return hand_out_watermark(s, row);
+	if (!is_read || s->phase != PHASE_DELIVER)
+		return next_item(s, due_us, row);
+	hand_out(s, row, true);
+	return STREAM_RECORD;
 }
 
 void

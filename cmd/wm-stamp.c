@@ -65,13 +65,6 @@ static const char *const stamp_words[] = { "time", "watermark", "lag", "late", "
 #define STAMPS (sizeof(stamp_words) / sizeof(stamp_words[0]))
 #define COLUMNS_MAX (STAMPS + 1)
 
-/* A time and its text, which the next row mostly needs again. */
-struct printed {
-	int64_t time_us;
-	size_t len; /* 0: nothing yet */
-	char text[WM_INSTANT_TEXT_MAX];
-};
-
 struct stamper {
 	const struct options *opt;
 	enum stamp stamps[STAMPS];
@@ -82,7 +75,7 @@ struct stamper {
 	size_t columns_count;
 	struct wm_windows windows;
 	enum wm_time_unit unit;
-	struct printed time, watermark, ingest, start, end;
+	struct wm_instant_text time, watermark, ingest, start, end;
 	char lag[WM_INSTANT_TEXT_MAX];
 	int64_t told_us; /* the watermark that was written last */
 };
@@ -153,15 +146,12 @@ parse_bound(const struct cli_common *common, const char *option, const char *tex
 }
 
 static struct wm_value
-time_value(const struct stamper *st, struct printed *printed, int64_t time_us)
+time_value(const struct stamper *st, struct wm_instant_text *last, int64_t time_us)
 {
 	if (time_us == WM_TIME_NONE)
 		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-	if (printed->len == 0 || printed->time_us != time_us) {
-		printed->len = wm_instant_print(time_us, st->unit, wm_zone_utc(), printed->text);
-		printed->time_us = time_us;
-	}
-	return (struct wm_value){ wm_span(printed->text, printed->len),
+	wm_instant_reprint(last, time_us, st->unit, wm_zone_utc());
+	return (struct wm_value){ wm_span(last->text, last->len),
 		st->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
 }
 

@@ -72,6 +72,7 @@ _wm_window_options='
 --early 100rows|event:
 --fill zero|null|prev
 --partial
+--stamp
 --ingest now
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_stream_options

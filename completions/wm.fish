@@ -74,6 +74,7 @@ complete -c wm-window -l panes -x -a 'accumulating discarding' -d 'what is writt
 complete -c wm-window -l early -x -a '100rows event:' -d 'also write windows that are not complete'
 complete -c wm-window -l fill -x -a 'zero null prev' -d 'also write the empty windows between two of a key'
 complete -c wm-window -l partial -d 'states that wm-merge can combine'
+complete -c wm-window -l stamp -d 'add _time and _watermark'
 complete -c wm-window -l ingest -x -a now -d 'arrival time of a row'
 complete -c wm-window -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the results'
 

@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/buf.h"
@@ -80,6 +81,54 @@ void wm_agg_cell_init(const struct wm_agg *agg, void *cell);
  */
 void wm_agg_cell_add(const struct wm_agg *agg, void *cell, struct wm_arena *arena, const struct wm_reading *readings,
 	int64_t event_time_us);
+
+/* Room for the texts of count readings, and for a text more. */
+static inline size_t
+wm_readings_text_bytes(const struct wm_reading *readings, size_t count, struct wm_span text)
+{
+	size_t bytes = text.len;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += readings[i].value.text.len;
+	return bytes;
+}
+
+/* Copies a text to *at, which is moved behind it. */
+static inline struct wm_span
+wm_text_copy(char **at, struct wm_span text)
+{
+	char *copy = *at;
+
+	/* Most are so short that a call would cost more. */
+	if (text.len > WM_SPAN_SHORT_MAX) {
+		memcpy(copy, text.data, text.len);
+	} else if (text.len >= 8) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(copy, &words.low, 8);
+		memcpy(copy + text.len - 8, &words.high, 8);
+	} else if (text.len >= 4) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(copy, &words.low, 4);
+		memcpy(copy + text.len - 4, &words.high, 4);
+	} else {
+		for (size_t i = 0; i < text.len; i++)
+			copy[i] = text.data[i];
+	}
+	*at += text.len;
+	return wm_span(copy, text.len);
+}
+
+/* Readings that outlive the record: their texts are copied to at. */
+static inline void
+wm_readings_copy(struct wm_reading *to, const struct wm_reading *from, size_t count, char *at)
+{
+	for (size_t i = 0; i < count; i++) {
+		to[i] = from[i];
+		to[i].value.text = wm_text_copy(&at, from[i].value.text);
+	}
+}
 
 /* from stays as it is; arena is that of into. */
 void wm_agg_cell_merge(const struct wm_agg *agg, void *into, struct wm_arena *arena, const void *from);

@@ -22,9 +22,11 @@
 
 /*
  * A row stands in the queue of its side, which lets it go in time, and in the series of its key, where the other side
- * finds it. A row that goes is not looked up there, as that would wait for memory: its series still holds what was its
- * address, which its time tells from those of rows that are held, until the key is touched or swept. The item of the queue holds the address of its key's entry (NULL: null), then the bytes of the record, or,
- * where rows leave before their time, the address of a copy of them.
+ * finds it. A row that goes is not looked up there, as that would wait for memory: its series keeps what was its address,
+ * which its time tells from those of rows that are held, until the key is touched or swept.
+ *
+ * The item of the queue holds the address of its key's entry (NULL: null; not valid any more in a row that is gone), then the
+ * bytes of the record, or, where rows leave before their time, the address of a copy of them.
  */
 #define ROW_HEAD_BYTES sizeof(struct wm_entry *)
 
@@ -87,6 +89,7 @@ struct wm_join {
 	struct wm_expiry expiry;           /* as-of: entries by when they may have right rows that no left row needs */
 	struct wm_buf text;                /* of a key of several columns */
 	size_t swept;                      /* place in keys */
+	uint64_t to_sweep;                 /* keys, times the rows held */
 	uint64_t foreseen[FORESEEN_COUNT]; /* hashes, in turn */
 	size_t foreseen_next;
 	size_t series_bytes;
@@ -214,8 +217,8 @@ release_entry(struct wm_join *j, struct wm_entry *entry)
 	drop_if_unused(j, entry);
 }
 
-/* Has the items of an entry's series fetched. Inlined, as the compiler takes a call that only fetches for one that does nothing. */
-static inline __attribute__((always_inline)) void
+/* Has the items of an entry's series fetched. */
+__attribute__((always_inline)) static inline void
 fetch_series(struct wm_entry *entry)
 {
 	if (entry == NULL)
@@ -233,7 +236,7 @@ sweep(struct wm_join *j)
 {
 	uint64_t held = j->sides[LEFT].held + j->sides[RIGHT].held;
 
-	for (uint64_t left = j->keys.count / (held + 1) + 1; left > 0 && j->keys.count != 0; left--) {
+	for (j->to_sweep += j->keys.count; j->to_sweep > held && j->keys.count != 0; j->to_sweep -= held + 1) {
 		struct wm_entry *entry = wm_keyed_next(&j->keys, &j->swept);
 
 		if (entry == NULL) {
@@ -584,6 +587,7 @@ wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
 	size_t turn = j->foreseen_next++;
 	uint64_t *hashes = j->foreseen;
 
+	assert(!j->arrival.is_there);
 	fetch_series(wm_keyed_at_place(&j->keys, hashes[turn % FORESEEN_COUNT]));
 	wm_keyed_fetch_entry(&j->keys, hashes[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
 	hashes[turn % FORESEEN_COUNT] = wm_hash(pack_key(j, keys), 0);
@@ -713,10 +717,15 @@ next_match(struct arrival *a)
 
 	if (a->entry == NULL)
 		return NULL;
-	struct wm_series_item *item = wm_series_next(&key_of(a->entry)->series[other], &a->at);
+	struct wm_series *series = &key_of(a->entry)->series[other];
+	struct wm_series_item *item = wm_series_next(series, &a->at);
 	if (item == NULL || item->time_us > a->to_us)
 		return NULL;
 	a->is_matched = true;
+	const struct wm_series_item *behind =
+		wm_series_next(series, &(struct wm_series_at){ a->at.chunk, a->at.index });
+	if (behind != NULL)
+		__builtin_prefetch(behind->item);
 	return item->item;
 }
 
@@ -751,14 +760,6 @@ next_pair(struct wm_join *j, struct wm_join_row *row)
 	return false;
 }
 
-/* An entry that was made for a row that is not kept after all. */
-static void
-leave_entry(struct wm_join *j, struct wm_entry *entry)
-{
-	if (entry != NULL)
-		drop_if_unused(j, entry);
-}
-
 /* The arrival has had its matches: it is kept if more can come. True if it is written, as none can. */
 static bool
 settle(struct wm_join *j, struct wm_join_row *row)
@@ -768,10 +769,8 @@ settle(struct wm_join *j, struct wm_join_row *row)
 	bool is_due = a->record.event_time_us < side->bound_us;
 	bool is_unmatched = side->is_preserved && !a->is_matched;
 
-	if (a->is_matched && side->is_matchless) {
-		leave_entry(j, a->entry);
+	if (a->is_matched && side->is_matchless)
 		return false;
-	}
 	if (!is_due) {
 		hold(j, a->side, a->record.event_time_us, side->added++, a->entry, a->is_matched, a->record.bytes);
 		return false;
@@ -795,7 +794,7 @@ settle_as_of(struct wm_join *j, struct wm_join_row *row)
 
 	if (a->side == RIGHT) {
 		if (needed_from_us(j) == WM_TIME_END)
-			leave_entry(j, a->entry);
+			drop_if_unused(j, a->entry);
 		else
 			hold_copy(j, time_us, side->added++, a->entry, a->record.bytes);
 		return false;

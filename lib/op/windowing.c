@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/arena.h"
+#include "lib/base/hash.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
@@ -17,6 +18,26 @@
 
 /* How many rows ahead the memory of a row is fetched while windows are written. */
 #define ROWS_AHEAD 8
+
+/*
+ * With many keys a record waits for memory, for the place of its key and for its entry. So records for a slice with so many
+ * keys are held back, once they have been judged, for a few more, while that memory is fetched, and
+ * counted then, in order. What they hold is copied.
+ */
+#define HELD_FROM_KEYS 4096
+#define HELD_MAX 16
+#define HELD_STEP 5       /* records between two steps of one: enough that what was asked for has come */
+#define HELD_TEXT_MAX 256 /* more is not worth copying */
+
+struct held {
+	struct wm_cells *cells;
+	int64_t event_time_us;
+	uint64_t hash;
+	struct wm_span key;
+	uint8_t tag;
+	struct wm_reading *readings;
+	char text[HELD_TEXT_MAX]; /* the key, then the values */
+};
 
 /* Marks of an entry. */
 #define MARK_UPDATED 1 /* in touched */
@@ -121,6 +142,12 @@ struct wm_windowing {
 
 	struct wm_fill *fill;
 
+	struct held held[HELD_MAX]; /* a ring, by number */
+	uint64_t held_next;         /* the number of the next record */
+	uint64_t held_placed;       /* of the first whose entry was not asked for yet */
+	uint64_t held_first;        /* of the first that was not counted yet */
+	size_t readings_count;
+
 	struct wm_keys_item *ready;
 	size_t ready_count, ready_capacity, ready_at;
 	int64_t ready_number, ready_start_us, ready_end_us;
@@ -186,6 +213,9 @@ wm_windowing_new(const struct wm_windows *windows, const struct wm_agg *agg, siz
 		w->empty_cell = wm_malloc(wm_agg_cell_bytes(agg));
 		wm_agg_cell_init(agg, w->empty_cell);
 	}
+	w->readings_count = wm_agg_columns_count(agg);
+	for (size_t i = 0; i < HELD_MAX; i++)
+		w->held[i].readings = wm_calloc(w->readings_count, sizeof(struct wm_reading));
 	wm_buf_init(&w->key_text, WM_BUF_UNBOUNDED);
 	w->row_keys = wm_calloc(keys_count, sizeof(struct wm_value));
 	return w;
@@ -217,6 +247,8 @@ wm_windowing_free(struct wm_windowing *w)
 	wm_slices_release(&w->slices);
 	wm_fill_free(w->fill);
 	wm_arena_release(&w->ready_arena);
+	for (size_t i = 0; i < HELD_MAX; i++)
+		free(w->held[i].readings);
 	free(w->touched);
 	free(w->changed);
 	free(w->due);
@@ -502,6 +534,80 @@ add_to(struct wm_windowing *w, struct wm_cells *cells, struct wm_span key, uint8
 		watch(w, cells, entry, is_new, record->highest_time_us);
 }
 
+/* Held records */
+
+static struct held *
+held_at(struct wm_windowing *w, uint64_t number)
+{
+	return &w->held[number % HELD_MAX];
+}
+
+/* Each step takes all before a number on that have not taken it yet. */
+static inline void
+step_placed(struct wm_windowing *w, uint64_t until)
+{
+	for (; w->held_placed < until; w->held_placed++) {
+		const struct held *held = held_at(w, w->held_placed);
+
+		wm_table_fetch_entry(&held->cells->table, held->hash);
+	}
+}
+
+static inline void
+step_counted(struct wm_windowing *w, uint64_t until)
+{
+	for (; w->held_first < until; w->held_first++) {
+		const struct held *held = held_at(w, w->held_first);
+		struct wm_table *table = &held->cells->table;
+		bool is_new;
+		struct wm_entry *entry = wm_table_put_hashed(table, held->key, held->tag, held->hash, &is_new);
+
+		if (is_new) {
+			wm_slices_begin_cell(&w->slices, table, entry);
+			w->counts.groups++;
+		}
+		wm_agg_cell_add(w->agg, wm_entry_value(entry), &table->arena, held->readings, held->event_time_us);
+	}
+}
+
+static void
+count_held(struct wm_windowing *w)
+{
+	step_placed(w, w->held_next);
+	step_counted(w, w->held_next);
+}
+
+/* Whether a record can be held back: there is nothing to do with it but to aggregate it, once. */
+static bool
+can_hold(const struct wm_windowing *w, const struct wm_cells *cells, const struct wm_reading *readings,
+	struct wm_span key)
+{
+	return !w->is_watching && cells->at.number >= w->slices.combined_end &&
+		wm_readings_text_bytes(readings, w->readings_count, key) <= HELD_TEXT_MAX;
+}
+
+static __attribute__((noinline)) void
+hold(struct wm_windowing *w, struct wm_cells *cells, struct wm_span key, uint8_t tag,
+	const struct wm_window_record *record)
+{
+	struct held *held = held_at(w, w->held_next);
+	char *at = held->text;
+
+	held->cells = cells;
+	held->event_time_us = record->event_time_us;
+	held->hash = wm_hash(key, tag);
+	wm_table_fetch_place(&cells->table, held->hash);
+	held->key = wm_text_copy(&at, key);
+	held->tag = tag;
+	wm_readings_copy(held->readings, record->readings, w->readings_count, at);
+
+	uint64_t next = ++w->held_next;
+	if (next - w->held_placed > HELD_STEP)
+		step_placed(w, next - HELD_STEP);
+	if (next - w->held_first > 2 * HELD_STEP)
+		step_counted(w, next - 2 * HELD_STEP);
+}
+
 /* Each window that takes the record has a cell of its own. */
 static enum wm_window_verdict
 add_apart(struct wm_windowing *w, const struct wm_window_record *record, int64_t *missed)
@@ -542,6 +648,13 @@ wm_windowing_add(struct wm_windowing *w, const struct wm_window_record *record, 
 		return WM_WINDOW_LATE;
 	}
 	struct wm_span key = wm_keys_pack(record->keys, w->keys_count, &w->key_text, &tag);
+	if (cells->table.count >= HELD_FROM_KEYS) {
+		if (can_hold(w, cells, record->readings, key)) {
+			hold(w, cells, key, tag, record);
+			return WM_WINDOW_USED;
+		}
+		count_held(w);
+	}
 	add_to(w, cells, key, tag, record);
 	if (cells->at.number < w->slices.combined_end)
 		wm_slices_add_to_runs(&w->slices, cells->at.number, key, tag, record->readings, event_time_us);
@@ -1036,6 +1149,7 @@ void
 wm_windowing_advance(struct wm_windowing *w, int64_t watermark_us)
 {
 	assert(!w->is_draining);
+	count_held(w);
 	/* Judged by the watermark from before: windows that it completes now got their records in time. */
 	if (w->mode != WM_MODE_APPEND && watermark_us != WM_TIME_END)
 		ready_touched(w);
@@ -1097,8 +1211,9 @@ wm_windowing_count_updates(struct wm_windowing *w)
 }
 
 struct wm_windowing_counts
-wm_windowing_counts(const struct wm_windowing *w)
+wm_windowing_counts(struct wm_windowing *w)
 {
+	count_held(w);
 	return w->counts;
 }
 
@@ -1106,8 +1221,9 @@ uint64_t
 wm_windowing_open_count(struct wm_windowing *w)
 {
 	size_t count;
-	struct wm_member *members = all_members(w, &count);
 
+	count_held(w);
+	struct wm_member *members = all_members(w, &count);
 	if (w->mode != WM_MODE_COMPLETE)
 		settle(w);
 	uint64_t open = walk_windows(w, members, count, true);
@@ -1184,6 +1300,7 @@ wm_windowing_encode(struct wm_windowing *w, struct wm_buf *out)
 	int64_t number;
 
 	assert(!w->is_draining);
+	count_held(w);
 	wm_put_i64(out, w->watermark_us);
 	wm_put_u8(out, w->has_touched);
 	wm_put_i64(out, w->multiple);

@@ -127,7 +127,7 @@ struct wm_windowing_counts {
 	uint64_t removed;
 };
 void wm_windowing_count_updates(struct wm_windowing *windowing);
-struct wm_windowing_counts wm_windowing_counts(const struct wm_windowing *windowing);
+struct wm_windowing_counts wm_windowing_counts(struct wm_windowing *windowing);
 
 /* The state between two calls (nothing may be left to drain). Decode into a new operator with the same options. */
 void wm_windowing_encode(struct wm_windowing *windowing, struct wm_buf *out);

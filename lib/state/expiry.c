@@ -141,25 +141,52 @@ insert_at_front(struct wm_expiry *expiry, struct wm_expiry_item item)
 	front[at] = item;
 }
 
-/* Shell sort, which for so few items is short and quick. */
-static void
-sort_front(struct wm_expiry *expiry)
+#define PLACE_BITS 8
+
+/* The place of a time among so many of equal width, into which a bucket of a level is divided. */
+static size_t
+place_of(int64_t time_us, unsigned level)
 {
-	static const size_t steps[] = { 57, 23, 10, 4, 1 };
-	struct wm_expiry_item *front = expiry->front + expiry->front_first;
+	unsigned bits = level * DIGIT_BITS;
 
-	for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
-		size_t step = steps[s];
+	return (rank_of(time_us) & ((UINT64_C(1) << bits) - 1)) >> (bits > PLACE_BITS ? bits - PLACE_BITS : 0);
+}
 
-		for (size_t i = step; i < expiry->front_count; i++) {
-			struct wm_expiry_item item = front[i];
-			size_t at = i;
+/* Brings the items of a bucket to the front, which is empty, in order: each to its place, and then there are few left to be moved. */
+static void
+fill_front(struct wm_expiry *expiry, const struct wm_expiry_chunk *newest, size_t count, unsigned level)
+{
+	uint16_t next[1 << PLACE_BITS] = { 0 }, at = 0;
 
-			for (; at >= step && front[at - step].due_us > item.due_us; at -= step)
-				front[at] = front[at - step];
-			front[at] = item;
-		}
+	if (expiry->front == NULL) {
+		expiry->front = wm_reallocarray(NULL, FRONT_CAPACITY, sizeof(expiry->front[0]));
+		expiry->bytes += FRONT_CAPACITY * sizeof(expiry->front[0]);
 	}
+	struct wm_expiry_item *front = expiry->front;
+	for (const struct wm_expiry_chunk *chunk = newest; chunk != NULL; chunk = chunk->older) {
+		__builtin_prefetch(chunk->older);
+		for (size_t i = 0; i < chunk->count; i++)
+			next[place_of(chunk->items[i].due_us, level)]++;
+	}
+	for (size_t place = 0; place < sizeof(next) / sizeof(next[0]); place++) {
+		uint16_t in_place = next[place];
+
+		next[place] = at;
+		at = (uint16_t)(at + in_place);
+	}
+	for (const struct wm_expiry_chunk *chunk = newest; chunk != NULL; chunk = chunk->older)
+		for (size_t i = 0; i < chunk->count; i++)
+			front[next[place_of(chunk->items[i].due_us, level)]++] = chunk->items[i];
+	for (size_t i = 1; i < count; i++) {
+		struct wm_expiry_item item = front[i];
+		size_t to = i;
+
+		for (; to > 0 && front[to - 1].due_us > item.due_us; to--)
+			front[to] = front[to - 1];
+		front[to] = item;
+	}
+	expiry->front_first = 0;
+	expiry->front_count = count;
 }
 
 /* All that is in front goes back into buckets: the one that it came from has grown. */
@@ -225,23 +252,19 @@ open_bucket(struct wm_expiry *expiry, unsigned level, unsigned digit)
 	bool is_small = bucket->count <= FRONT_MAX;
 
 	expiry->base = rank_of(bucket->first_us);
-	if (is_small)
-		expiry->front_last = expiry->base | ((UINT64_C(1) << level * DIGIT_BITS) - 1);
 	mark_empty(expiry, level, digit);
+	if (is_small) {
+		expiry->front_last = expiry->base | ((UINT64_C(1) << level * DIGIT_BITS) - 1);
+		fill_front(expiry, chunk, bucket->count, level);
+	}
 	while (chunk != NULL) {
 		struct wm_expiry_chunk *older = chunk->older;
 
-		for (size_t i = 0; i < chunk->count; i++) {
-			if (is_small)
-				append_to_front(expiry, chunk->items[i]);
-			else
-				put_in_bucket(expiry, chunk->items[i]);
-		}
+		for (size_t i = 0; i < chunk->count && !is_small; i++)
+			put_in_bucket(expiry, chunk->items[i]);
 		give_chunk(expiry, chunk);
 		chunk = older;
 	}
-	if (is_small)
-		sort_front(expiry);
 }
 
 /* All items of a bucket of the lowest level have the same time, or are overdue. */

@@ -60,6 +60,13 @@ void wm_expiry_put(struct wm_expiry *expiry, int64_t due_us, void *item);
 /* The earliest time; INT64_MAX if there is nothing. */
 int64_t wm_expiry_due_us(const struct wm_expiry *expiry);
 
+/* The item that many places behind the next, where that is known already; else NULL. For those who have its memory fetched in time. */
+static inline void *
+wm_expiry_ahead(const struct wm_expiry *expiry, size_t places)
+{
+	return places < expiry->front_count ? expiry->front[expiry->front_first + places].item : NULL;
+}
+
 /* Takes out an item with the earliest time if the watermark has reached it; NULL if not. The watermark does not move back. */
 void *wm_expiry_take(struct wm_expiry *expiry, int64_t watermark_us);
 

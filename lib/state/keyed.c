@@ -2,11 +2,20 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
 #define SLOTS_MIN 8
+/* Entries ahead that are fetched while the places change. */
+#define FETCH_AHEAD 8
+
+#define POOL_STEP ((size_t)16)
+
+/* So large a list of places asks for huge pages: it is used in no order. */
+#define HUGE_BYTES ((size_t)2 << 20)
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
@@ -15,6 +24,8 @@ wm_keyed_init(struct wm_keyed *keyed, size_t value_bytes)
 {
 	assert(value_bytes % 16 == 0);
 	*keyed = (struct wm_keyed){ .value_bytes = value_bytes };
+	for (size_t i = 0; i < WM_KEYED_POOLS; i++)
+		wm_pool_init(&keyed->pools[i], (i + 1) * POOL_STEP);
 }
 
 static struct wm_entry *
@@ -35,15 +46,73 @@ entry_bytes(const struct wm_keyed *keyed, size_t key_len)
 	return ((offsetof(struct wm_entry, key) + key_len + 15) & ~(size_t)15) + keyed->value_bytes;
 }
 
+/* The pool for entries of so many bytes; NULL: they have memory of their own. */
+static struct wm_pool *
+pool_of(struct wm_keyed *keyed, size_t size)
+{
+	return size <= WM_KEYED_POOLS * POOL_STEP ? &keyed->pools[size / POOL_STEP - 1] : NULL;
+}
+
+static struct wm_entry *
+new_entry(struct wm_keyed *keyed, size_t size)
+{
+	struct wm_pool *pool = pool_of(keyed, size);
+
+	if (pool == NULL) {
+		keyed->bytes += size;
+		return wm_malloc(size);
+	}
+	size_t before = pool->bytes;
+	struct wm_entry *entry = wm_pool_take(pool);
+	keyed->bytes += pool->bytes - before;
+	return entry;
+}
+
+static void
+free_entry(struct wm_keyed *keyed, struct wm_entry *entry)
+{
+	size_t size = entry_bytes(keyed, entry->key_len);
+	struct wm_pool *pool = pool_of(keyed, size);
+
+	if (pool == NULL) {
+		keyed->bytes -= size;
+		free(entry);
+		return;
+	}
+	size_t before = pool->bytes;
+	wm_pool_give(pool, entry);
+	/* One that nothing is in keeps nothing. */
+	if (pool->count == 0)
+		wm_pool_release(pool);
+	keyed->bytes -= before - pool->bytes;
+}
+
 void
 wm_keyed_release(struct wm_keyed *keyed)
 {
 	size_t at = 0;
 
 	for (struct wm_entry *entry; (entry = wm_keyed_next(keyed, &at)) != NULL;)
-		free(entry);
+		if (pool_of(keyed, entry_bytes(keyed, entry->key_len)) == NULL)
+			free(entry);
+	for (size_t i = 0; i < WM_KEYED_POOLS; i++)
+		wm_pool_release(&keyed->pools[i]);
 	free(keyed->slots);
 	wm_keyed_init(keyed, keyed->value_bytes);
+}
+
+static uint64_t *
+new_slots(size_t count)
+{
+	size_t bytes = count * sizeof(uint64_t);
+	uint64_t *slots = bytes < HUGE_BYTES ? NULL : aligned_alloc(HUGE_BYTES, bytes);
+
+	if (slots == NULL)
+		return wm_calloc(count, sizeof(slots[0]));
+	/* Where there are none it is memory like any other. */
+	(void)madvise(slots, bytes, MADV_HUGEPAGE);
+	memset(slots, 0, bytes);
+	return slots;
 }
 
 static void
@@ -52,10 +121,12 @@ resize(struct wm_keyed *keyed, size_t new_count)
 	size_t old_count = keyed->slots == NULL ? 0 : keyed->mask + 1;
 	uint64_t *old = keyed->slots;
 
-	keyed->slots = wm_calloc(new_count, sizeof(keyed->slots[0]));
+	keyed->slots = new_slots(new_count);
 	keyed->mask = new_count - 1;
 	keyed->bytes += new_count * sizeof(keyed->slots[0]) - old_count * sizeof(keyed->slots[0]);
 	for (size_t i = 0; i < old_count; i++) {
+		if (i + FETCH_AHEAD < old_count)
+			__builtin_prefetch(entry_of(old[i + FETCH_AHEAD]));
 		if (old[i] == 0)
 			continue;
 		size_t at = hash_of(entry_of(old[i])) & keyed->mask;
@@ -77,7 +148,7 @@ put_new(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
 		resize(keyed, 2 * (keyed->mask + 1));
 	assert(key.len <= UINT32_MAX);
 	size_t size = entry_bytes(keyed, key.len), at = hash & keyed->mask;
-	struct wm_entry *entry = wm_malloc(size);
+	struct wm_entry *entry = new_entry(keyed, size);
 
 	entry->key_len = (uint32_t)key.len;
 	entry->tag = tag;
@@ -89,7 +160,6 @@ put_new(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
 		at = (at + 1) & keyed->mask;
 	keyed->slots[at] = (uint64_t)(uintptr_t)entry | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 	keyed->count++;
-	keyed->bytes += size;
 	return entry;
 }
 
@@ -151,8 +221,7 @@ wm_keyed_take(struct wm_keyed *keyed, struct wm_entry *entry)
 	}
 	keyed->slots[hole] = 0;
 	keyed->count--;
-	keyed->bytes -= entry_bytes(keyed, entry->key_len);
-	free(entry);
+	free_entry(keyed, entry);
 	if (keyed->count * 8 < keyed->mask && keyed->mask >= SLOTS_MIN)
 		resize(keyed, (keyed->mask + 1) / 2);
 }

@@ -2,7 +2,8 @@
  * keyed - keyed state whose keys come and go one by one.
  *
  * Entries are those of table.h: a key, a tag and a value of fixed size. Each has
- * memory of its own, given back when it is taken out. An entry
+ * memory of its own, given back when it is taken out: small ones come from pools of
+ * their size. An entry
  * stays where it is until then. The order of a walk depends on the hash's secret:
  * whatever is written has to be sorted first.
  *
@@ -16,7 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/state/pool.h"
 #include "lib/state/table.h"
+
+/* Entries of up to 16 times so many bytes come from pools. */
+#define WM_KEYED_POOLS 16
 
 /* Fields are for reading. */
 struct wm_keyed {
@@ -24,7 +29,8 @@ struct wm_keyed {
 	size_t mask;     /* slots - 1; there are none while slots is NULL */
 	size_t count;
 	size_t value_bytes;
-	size_t bytes; /* taken from the system */
+	size_t bytes;                         /* taken from the system */
+	struct wm_pool pools[WM_KEYED_POOLS]; /* of 16 bytes, 32, 48, ... */
 };
 
 /* Takes no memory until the first key. value_bytes: size of a value, a multiple of 16. */
@@ -34,7 +40,7 @@ void wm_keyed_release(struct wm_keyed *keyed);
 /* In what follows hash is wm_hash(key, tag). */
 
 /* Has the place of a key fetched. */
-static inline void
+__attribute__((always_inline)) static inline void
 wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 {
 	if (keyed->slots != NULL)
@@ -42,7 +48,7 @@ wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 }
 
 /* Has an entry with a short key fetched, which may lie across two lines. NULL will do. */
-static inline void
+__attribute__((always_inline)) static inline void
 wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 {
 	__builtin_prefetch(entry);

@@ -14,7 +14,7 @@
 #define BLOCK_OBJECTS_MIN 8
 
 /* From this size of a pool on blocks come in regions, each a huge page. */
-#define REGIONS_FROM_BYTES ((size_t)4 << 20)
+#define REGIONS_FROM_BYTES ((size_t)1 << 20)
 #define REGION_BYTES ((size_t)2 << 20)
 
 struct wm_pool_block {

@@ -45,8 +45,11 @@ wm_series_is_empty(const struct wm_series *series)
 	return series->form == WM_SERIES_EMPTY;
 }
 
-/* Has what is not in the series itself fetched from memory, if it is not much. */
-static inline __attribute__((always_inline)) void
+/*
+ * Has what is not in the series itself fetched from memory, if it is not much. Inlined in any case: the compiler drops
+ * calls of what only fetches.
+ */
+__attribute__((always_inline)) static inline void
 wm_series_fetch(const struct wm_series *series)
 {
 	if (series->form < WM_SERIES_CHUNK)

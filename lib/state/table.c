@@ -10,7 +10,7 @@
 
 /* Up to so many slots a quarter is used at most, above three quarters. */
 #define SLOTS_SPARSE_MAX 128
-#define ADDRESS_BITS 48
+#define ADDRESS_BITS WM_TABLE_ADDRESS_BITS
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
 void
@@ -134,6 +134,12 @@ put(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash, bool
 
 	*is_new = entry == NULL;
 	return entry != NULL ? entry : put_new(table, key, tag, hash);
+}
+
+struct wm_entry *
+wm_table_put_hashed(struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash, bool *is_new)
+{
+	return put(table, key, tag, hash, is_new);
 }
 
 static __attribute__((noinline)) struct wm_entry *

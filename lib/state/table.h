@@ -50,6 +50,36 @@ struct wm_entry *wm_table_find(const struct wm_table *table, struct wm_span key,
 /* The entry of a key, put in if there was none; *is_new says so: then its value is unset. Keys are shorter than 4 GiB. */
 struct wm_entry *wm_table_put(struct wm_table *table, struct wm_span key, uint8_t tag, bool *is_new);
 
+/* The same where hash is wm_hash(key, tag). */
+struct wm_entry *wm_table_put_hashed(
+	struct wm_table *table, struct wm_span key, uint8_t tag, uint64_t hash, bool *is_new);
+
+/* Slots hold an address in so many bits. */
+#define WM_TABLE_ADDRESS_BITS 48
+
+/*
+ * In a large table a look-up waits for memory twice. Who knows a key some time before it is needed has its place fetched, and some
+ * time later what is there, which is most likely its entry. For tables with a key. Inlined, as gcc 12 takes a call of
+ * what only fetches for one without effect, and leaves it out.
+ */
+__attribute__((always_inline)) static inline void
+wm_table_fetch_place(const struct wm_table *table, uint64_t hash)
+{
+	__builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
+__attribute__((always_inline)) static inline void
+wm_table_fetch_entry(const struct wm_table *table, uint64_t hash)
+{
+	uint64_t slot = table->slots[hash & table->mask];
+	const char *entry = (const char *)(uintptr_t)(slot & ((UINT64_C(1) << WM_TABLE_ADDRESS_BITS) - 1));
+
+	__builtin_prefetch(entry);
+	/* Of a value that is not large, with a short key. */
+	__builtin_prefetch(entry + 64);
+	__builtin_prefetch(entry + 15 + table->value_bytes);
+}
+
 static inline struct wm_span
 wm_entry_key(const struct wm_entry *entry)
 {

@@ -87,4 +87,17 @@ enum wm_time_unit { WM_UNIT_ISO = 0, WM_UNIT_S, WM_UNIT_MS, WM_UNIT_US, WM_UNIT_
  */
 size_t wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone, char *out);
 
+/* The time that was printed last and its text: of a time near it most is the same. All zero bytes: none yet. Fields are for reading. */
+struct wm_instant_text {
+	char text[WM_INSTANT_TEXT_MAX];
+	size_t len;
+	int64_t time_us;
+	int64_t minute_us; /* where has_minute: of UTC, that the text tells before its seconds */
+	bool has_minute;
+};
+
+/* What wm_instant_print() writes; unit and zone are those of the last time. */
+void wm_instant_reprint(
+	struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone);
+
 #endif

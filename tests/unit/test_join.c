@@ -527,6 +527,8 @@ run(const struct wm_join_options *options, uint64_t seed, struct wm_buf *bytes)
 			keys[column] = texts[tap_random(&seed) % stream.texts_count];
 		if (time_us > stream.highest_us[side])
 			stream.highest_us[side] = time_us;
+		if (ok && tap_random(&seed) % 3 == 0)
+			wm_join_foresee(join, keys);
 		if (pace != IN_BATCHES)
 			ok = ok && advance(join, pace, side, watermark_of(&stream, side));
 		ok = ok && add(join, side, time_us, keys);
@@ -868,6 +870,14 @@ test_as_of(void)
 	tap_int((int64_t)wm_join_counts(join).rows[RIGHT], 1, "it stays while the left watermark is at 110");
 	advanced(join, LEFT, 111);
 	tap_int((int64_t)wm_join_counts(join).rows[RIGHT], 0, "and goes at 111");
+	given(join, LEFT, 210, "a4");
+	advanced(join, LEFT, WM_TIME_END);
+	given(join, RIGHT, 205, "a5");
+	tap_int((int64_t)wm_join_counts(join).added[RIGHT], 2, "while left rows are held, right rows are taken in");
+	tap_text(advanced(join, RIGHT, 211), "a4+a5", "also when the left side has ended");
+	tap_int((int64_t)wm_join_counts(join).rows[RIGHT], 0, "with the last of them they go");
+	given(join, RIGHT, 220, "a6");
+	tap_int((int64_t)wm_join_counts(join).added[RIGHT], 2, "and none are taken in any more");
 	wm_join_free(join);
 }
 
@@ -1110,6 +1120,25 @@ test_hostile(void)
 		put_row(&bytes, 0, 55, 2, "a");
 		tap_ok(decodes(&options, wm_buf_span(&bytes), &is_sound) == cases[i].is_good, "%s: %s", cases[i].name,
 			cases[i].is_good ? "taken" : "refused");
+	}
+	/* A key of two columns: length and text of each. */
+	static const struct {
+		const char *key;
+		bool is_good;
+	} keys[] = { { "\1a\1b", true }, { "\1a\2b", false }, { "\1a", false }, { "\1a\1bc", false } };
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct wm_join_options options = { .keys_count = 2 };
+
+		wm_buf_reset(&bytes);
+		wm_put_i64(&bytes, WM_TIME_NONE);
+		wm_put_i64(&bytes, WM_TIME_NONE);
+		wm_put_varint(&bytes, 1);
+		wm_put_varint(&bytes, 1);
+		put_row(&bytes, 0, 60, 2, keys[i].key);
+		wm_put_varint(&bytes, 0);
+		wm_put_varint(&bytes, 0);
+		tap_ok(decodes(&options, wm_buf_span(&bytes), &is_sound) == keys[i].is_good, "a key of %zu bytes: %s",
+			strlen(keys[i].key), keys[i].is_good ? "taken" : "refused");
 	}
 	for (size_t i = 0; i < 12; i++) {
 		struct wm_join_options options = any_options(&seed);

@@ -748,6 +748,120 @@ test_hostile_state(void)
 	wm_agg_free(agg);
 }
 
+/* What was drained and what is held, of one of the two streams below. */
+struct stream_of_many {
+	struct wm_windowing *w;
+	struct wm_buf out, state;
+};
+
+static void
+add_of_many(struct stream_of_many *stream, const struct wm_window_record *record, bool is_counted_at_once)
+{
+	int64_t missed;
+
+	wm_windowing_add(stream->w, record, &missed);
+	if (is_counted_at_once)
+		wm_windowing_counts(stream->w);
+}
+
+/*
+ * With many keys in a slice records are held back for a while: what comes out, and what is saved in between, is the same as where
+ * each is counted at once. One of the aggregates tells the order of the records.
+ */
+static void
+test_many_keys(int64_t size_us, int64_t slide_us, const char *name)
+{
+	struct wm_err err;
+	struct wm_agg *agg = wm_agg_parse(wm_span_of("count,sum:v,max:v,first:t,last:t"), &err);
+	struct wm_windows windows;
+	struct stream_of_many streams[2];
+	uint64_t seed = 16;
+	int64_t highest = 0;
+	bool is_same = true;
+	static char text[400];
+
+	memset(text, 'x', sizeof(text));
+	wm_windows_init(&windows, size_us, slide_us, 0);
+	for (size_t i = 0; i < 2; i++) {
+		streams[i].w = wm_windowing_new(&windows, agg, 1, WM_MODE_APPEND, NULL, false);
+		wm_buf_init(&streams[i].out, WM_BUF_UNBOUNDED);
+		wm_buf_init(&streams[i].state, WM_BUF_UNBOUNDED);
+	}
+	for (int64_t i = 0; i < 120000; i++) {
+		char key_text[24], value_text[24];
+		struct wm_reading readings[2];
+		struct wm_value value = { .kind = WM_KIND_TEXT }, key = { .kind = WM_KIND_TEXT };
+		int64_t time_us = i - (int64_t)(tap_random(&seed) % (i % 50 == 0 ? 40000 : 3000));
+
+		key.text = wm_span(key_text,
+			(size_t)snprintf(key_text, sizeof(key_text), "k%u", (unsigned)(tap_random(&seed) % 9000)));
+		value.text = wm_span(value_text,
+			(size_t)snprintf(
+				value_text, sizeof(value_text), "%d.5", (int)(tap_random(&seed) % 2000) - 1000));
+		wm_reading_take(&readings[0], &value);
+		snprintf(text, 24, "%d", (int)i);
+		text[strlen(text)] = 'x';
+		value.text = wm_span(text, i % 97 == 0 ? sizeof(text) : 12);
+		wm_reading_take(&readings[1], &value);
+		if (time_us > highest)
+			highest = time_us;
+		struct wm_window_record record = { time_us, highest - 10000, highest, &key, readings };
+		bool is_due = wm_windowing_due_us(streams[0].w) <= record.watermark_us;
+		for (size_t k = 0; k < 2; k++) {
+			if (is_due)
+				advance(streams[k].w, record.watermark_us, agg, 1, false, &streams[k].out);
+			add_of_many(&streams[k], &record, k == 1);
+			if (i % 30011 == 0)
+				wm_windowing_encode(streams[k].w, &streams[k].state);
+		}
+	}
+	for (size_t k = 0; k < 2; k++)
+		advance(streams[k].w, WM_TIME_END, agg, 1, false, &streams[k].out);
+	is_same = wm_span_equal(wm_buf_span(&streams[0].out), wm_buf_span(&streams[1].out)) &&
+		wm_span_equal(wm_buf_span(&streams[0].state), wm_buf_span(&streams[1].state));
+	tap_ok(is_same && streams[0].out.len > 1000000 && streams[0].state.len > 100000, "%s", name);
+	tap_int((int64_t)wm_windowing_counts(streams[0].w).removed, (int64_t)wm_windowing_counts(streams[1].w).removed,
+		"as many groups were forgotten");
+	for (size_t k = 0; k < 2; k++) {
+		wm_windowing_free(streams[k].w);
+		wm_buf_release(&streams[k].out);
+		wm_buf_release(&streams[k].state);
+	}
+	wm_agg_free(agg);
+}
+
+/* With count and sum a group takes no more than 100 bytes, its place in the table included. */
+static void
+test_group_bytes(void)
+{
+	struct wm_err err;
+	struct wm_agg *agg = wm_agg_parse(wm_span_of("count,sum:v"), &err);
+	struct wm_value value = { wm_span_of("12.5"), WM_KIND_TEXT };
+	struct wm_reading reading;
+	struct wm_windows windows;
+	int64_t missed;
+
+	wm_reading_take(&reading, &value);
+	wm_windows_init(&windows, 1000000, 1000000, 0);
+	for (size_t groups = 10000; groups <= 400000; groups = groups * 3 / 2) {
+		struct wm_windowing *w = wm_windowing_new(&windows, agg, 1, WM_MODE_APPEND, NULL, false);
+
+		for (size_t i = 0; i < groups; i++) {
+			char text[24];
+			struct wm_value key = { .kind = WM_KIND_TEXT };
+
+			key.text = wm_span(text, (size_t)snprintf(text, sizeof(text), "u%08u", (unsigned)i));
+			struct wm_window_record record = { 1, WM_TIME_NONE, 1, &key, &reading };
+			wm_windowing_add(w, &record, &missed);
+		}
+		if (wm_windowing_bytes(w) > groups * 100)
+			tap_ok(false, "%zu bytes for %zu groups", wm_windowing_bytes(w), groups);
+		wm_windowing_free(w);
+	}
+	tap_ok(true, "a group with count and sum takes 100 bytes at most");
+	wm_agg_free(agg);
+}
+
 int
 main(void)
 {
@@ -781,6 +895,9 @@ main(void)
 	test_panes(false, true, true, "panes of windows that are disjoint, saved and loaded in between");
 	test_panes(false, false, true, "panes, saved and loaded in between");
 	test_panes(true, false, true, "panes of cumulating windows, saved and loaded in between");
+	test_many_keys(50000, 50000, "records of many keys are counted in order");
+	test_many_keys(50000, 10000, "and in windows that overlap");
+	test_group_bytes();
 	test_bytes();
 	test_one_window();
 	test_hostile_state();
