@@ -187,6 +187,18 @@ split(struct passing *p, struct wm_span line)
 	wm_fields_split(&p->fields, line);
 }
 
+/* The columns are those of the first record, though others may leave before it, or it not at all; and the stamps. */
+static void
+tell_first(struct passing *p)
+{
+	size_t place;
+
+	for (size_t i = 0; i < p->stamped.count; i++)
+		if (!wm_columns_find(&p->columns, p->stamped.names[i], &place))
+			wm_columns_append(&p->columns, p->stamped.names[i]);
+	tell_columns(p);
+}
+
 /* A member of a record that no column of the result is. */
 static bool
 find_unknown(const struct passing *p, struct wm_span *name)
@@ -207,9 +219,11 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 
 	*line = is_lines(p->of_stream) && !p->is_text ? line_of_text(p, reader, rec)
 						      : wm_reader_line(reader, rec, &p->line);
-	if (!p->is_recast || p->layout.format != WM_FORMAT_NDJSON || !p->has_columns)
+	if (!p->is_recast || p->layout.format != WM_FORMAT_NDJSON)
 		return true;
 	split(p, *line);
+	if (!p->has_columns)
+		tell_first(p);
 	if (!find_unknown(p, &name))
 		return true;
 	struct wm_buf shown;
@@ -245,8 +259,6 @@ static void
 put_recast(struct passing *p, struct wm_span line)
 {
 	split(p, line);
-	if (!p->has_columns)
-		tell_columns(p);
 	for (size_t i = 0; i < p->told_count; i++)
 		p->values[i] = wm_fields_at(&p->fields, i);
 	outputs_put_row(p->outputs, p->values);

@@ -11,6 +11,8 @@
 #include "lib/op/sort.h"
 #include "lib/time/instant.h"
 
+#include <string.h>
+
 struct options {
 	struct cli_common common;
 	bool merge_sorted;
@@ -137,6 +139,10 @@ main(int argc, char **argv)
 		cli_misuse("-m and -w: rows that are in order need no delay: give one of them");
 	if (opt.merge_sorted && opt.common.trigger_word != CLI_TRIGGER_EACH)
 		cli_misuse("-m and --trigger: each row tells how far its FILE has come: leave --trigger out");
+	if (opt.merge_sorted && opt.common.is_spark)
+		cli_misuse("-m and --compat spark: rows of one time would be late: leave --compat out");
+	if (opt.merge_sorted && opt.common.watermark_column != NULL && strcmp(opt.common.watermark_column, "none") != 0)
+		cli_misuse("-m and --watermark-column: each row tells how far its FILE has come: give one of them");
 	if (opt.common.explain)
 		explain(&opt);
 	const struct stream_facts facts = {

@@ -100,6 +100,24 @@ _wm_lag_options='
 -o --output-format same|csv|tsv|ndjson|table|prometheus
 '$_wm_stream_options
 
+_wm_dedup_options='
+-k --key COLUMNS
+--within-watermark
+--with-time
+--remember D
+--forever
+--pass-late
+--duplicates FILE
+--ingest now
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_stream_options
+
+_wm_sort_options='
+-m --merge-sorted
+--ingest now
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_stream_options
+
 _wm_merge_options='
 -k --key COLUMNS
 --sum COLUMNS
@@ -196,6 +214,18 @@ _wm_lag() {
 }
 
 complete -F _wm_lag wm-lag
+
+_wm_dedup() {
+	_wm_complete "$_wm_dedup_options"
+}
+
+complete -F _wm_dedup wm-dedup
+
+_wm_sort() {
+	_wm_complete "$_wm_sort_options"
+}
+
+complete -F _wm_sort wm-sort
 
 _wm_merge() {
 	_wm_complete "$_wm_merge_options"

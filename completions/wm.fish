@@ -2,7 +2,7 @@
 # each tool's --help=all. Operands are files.
 
 # What the tools that read streams share.
-for tool in wm-stamp wm-window wm-lag
+for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
 	complete -c $tool -s i -l input-format -x -a 'auto csv tsv ndjson clf logfmt lines' -d 'format of the input'
 	complete -c $tool -s d -l delimiter -x -d 'CSV delimiter'
 	complete -c $tool -l columns -x -d 'names of the columns of CSV without a header'
@@ -88,6 +88,20 @@ complete -c wm-lag -l tumbling -x -d 'also what such windows would drop'
 complete -c wm-lag -l sliding -x -d 'the same for windows of SIZE, one every SLIDE'
 complete -c wm-lag -l plot -d 'a histogram of the lag, or of the disorder'
 complete -c wm-lag -s o -l output-format -x -a 'same csv tsv ndjson table prometheus' -d 'format of the results'
+
+complete -c wm-dedup -s k -l key -x -d 'what makes rows the same (default: the whole record)'
+complete -c wm-dedup -l within-watermark -d 'the key alone, remembered for the delay'
+complete -c wm-dedup -l with-time -d 'key and event time together'
+complete -c wm-dedup -l remember -x -d 'how long after its time a key is remembered'
+complete -c wm-dedup -l forever -d 'never forget a key'
+complete -c wm-dedup -l pass-late -d 'late rows pass too, marked'
+complete -c wm-dedup -l duplicates -r -F -d 'the rows that were left out, as they came'
+complete -c wm-dedup -l ingest -x -a now -d 'arrival time of a row'
+complete -c wm-dedup -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
+
+complete -c wm-sort -s m -l merge-sorted -d 'each file is in order already'
+complete -c wm-sort -l ingest -x -a now -d 'arrival time of a row'
+complete -c wm-sort -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
 
 complete -c wm-merge -s k -l key -x -d 'rows with the same values here are one row'
 complete -c wm-merge -l sum -x -d 'add up'

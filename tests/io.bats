@@ -16,6 +16,8 @@ tools() {
 # The least that a tool needs to work on columns ts and key, in $options; with a delay of 0 s.
 options_of() {
 	case $1 in
+	wm-dedup) options=(-t ts -w 0s -k key,ts --remember 10s) ;;
+	wm-sort) options=(-t ts -w 0s) ;;
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
 	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;
 	wm-stamp) options=(-t ts -w 0s) ;;
@@ -29,6 +31,7 @@ options_of() {
 # What the tool writes for rows 1,a 2,b and no more, without the line ends.
 answer_of() {
 	case $1 in
+	wm-dedup | wm-sort) printf '%s\n' ts,key 1,a 2,b ;;
 	wm-window) printf '%s\n' 'window_start,window_end,key,count' \
 		'1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,1' ;;
 	wm-stamp) printf '%s\n' 'ts,key,_time,_watermark' '1,a,1970-01-01T00:00:01Z,1970-01-01T00:00:01Z' \
@@ -40,6 +43,8 @@ answer_of() {
 # What a tool has written last when a signal ends it behind rows 1,a 12,a 13,b; and what it says about the rest ("": nothing).
 interrupted_of() {
 	case $1 in
+	# The rows that it has read; wm-sort with -w 0s holds none of them.
+	wm-dedup | wm-sort) last='13,b' said='' ;;
 	# What was complete, and nothing of what was open.
 	wm-window) last='1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' said='\b2\b.*open.*' ;;
 	# What was measured so far.

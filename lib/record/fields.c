@@ -365,9 +365,41 @@ put_length(struct wm_buf *out, size_t len)
 	wm_buf_add(out, (const char *)&len, sizeof(len));
 }
 
+/* The object as it stands there, without some members and the commas that parted them from others. */
+static void
+put_other_members(const struct wm_fields *fields, bool (*is_left_out)(struct wm_span name), struct wm_buf *out)
+{
+	struct wm_span content = wm_cut_content(fields->line);
+	const char *end = content.data + content.len;
+	const char *begin = skip_blanks(content.data, end) + 1; /* behind the brace or a comma */
+	const char *at = skip_blanks(begin, end);
+	bool is_first = true;
+
+	wm_buf_add(out, content.data, (size_t)(begin - content.data));
+	while (at < end && *at == '"') {
+		const char *name_end = skip_string(at, end);
+		const char *value = skip_blanks(skip_blanks(name_end, end) + 1, end);
+		const char *rest = skip_blanks(skip_value(value, end), end);
+
+		if (!is_left_out(wm_span(at + 1, (size_t)(name_end - at) - 2))) {
+			if (!is_first)
+				wm_buf_add_byte(out, ',');
+			wm_buf_add(out, begin, (size_t)(rest - begin));
+			is_first = false;
+		}
+		begin = rest < end && *rest == ',' ? rest + 1 : rest;
+		at = skip_blanks(begin, end);
+	}
+	wm_buf_add(out, begin, (size_t)(end - begin));
+}
+
 void
 wm_fields_put_others(const struct wm_fields *fields, bool (*is_left_out)(struct wm_span name), struct wm_buf *out)
 {
+	if (fields->columns->format.format == WM_FORMAT_NDJSON) {
+		put_other_members(fields, is_left_out, out);
+		return;
+	}
 	const struct wm_field **others = wm_calloc(fields->count + 1, sizeof(*others));
 	size_t count = 0;
 

@@ -84,7 +84,10 @@ struct wm_value wm_fields_at(const struct wm_fields *fields, size_t column);
 /* Changes a column; the text is copied. */
 void wm_fields_set(struct wm_fields *fields, size_t column, const struct wm_value *value);
 
-/* What a record says but for some columns: name and text of each other one, as they stand there and in that order, told apart; appended. */
+/*
+ * What a record says but for some columns, appended. Of CSV, name and text of each other one, as they stand there and in that order, told apart; of
+ * NDJSON the object as it stands there, without these members: what it was before they were put behind the others.
+ */
 void wm_fields_put_others(const struct wm_fields *fields, bool (*is_left_out)(struct wm_span name), struct wm_buf *out);
 
 /* The record with its line end, appended to out (born WM_BUF_UNBOUNDED): what was not set stands as it came. */

@@ -261,6 +261,65 @@ test_random_json(void)
 	tap_ok(is_well, "random objects with some members changed");
 }
 
+static bool
+begins_with_underscore(struct wm_span name)
+{
+	return name.len != 0 && name.data[0] == '_';
+}
+
+/* Whether two lines say the same but for such columns, which of NDJSON is: as they stand there. */
+static bool
+says_same(struct wm_fields *fields, const char *left, const char *right)
+{
+	struct wm_buf others[2];
+	bool is_same;
+
+	for (size_t i = 0; i < 2; i++) {
+		wm_buf_init(&others[i], WM_BUF_UNBOUNDED);
+		wm_fields_split(fields, wm_span_of(i == 0 ? left : right));
+		wm_fields_put_others(fields, begins_with_underscore, &others[i]);
+	}
+	is_same = wm_span_equal(wm_buf_span(&others[0]), wm_buf_span(&others[1]));
+	wm_buf_release(&others[0]);
+	wm_buf_release(&others[1]);
+	return is_same;
+}
+
+static void
+test_others(void)
+{
+	static const char *const same[][2] = {
+		{ "{\"a\":1}\n", "{\"a\":1,\"_b\":2}\r\n" },
+		{ "{\"a\":1}", "{\"_b\":2,\"_c\":3,\"a\":1}" },
+		{ "{ \"a\" : 1 }\n", "{ \"a\" : 1 ,\"_b\":{\"a\":\"}\"},\"_b\":[1,2]}\n" },
+		{ "{\"a\":1, \"c\":\"\\\"_\"}\n", "{\"a\":1,\"_b\" : \"\\\",\" , \"c\":\"\\\"_\"}\n" },
+		{ "{\"_b\":1}", "{}" },
+	};
+	static const char *const other[][2] = {
+		{ "{\"a\":1}", "{\"a\": 1,\"_b\":2}" },
+		{ "{\"a\":1,\"c\":2}", "{\"c\":2,\"a\":1,\"_b\":2}" },
+		{ "{\"a\":{\"_b\":1}}", "{\"a\":{\"_b\":2}}" },
+		{ "{\"a\":1,\"a\":2}", "{\"a\":2,\"_b\":2}" },
+	};
+	struct wm_columns columns;
+	struct wm_fields fields;
+
+	begin(&columns, &fields, WM_FORMAT_NDJSON, ',', "\n");
+	bool is_well = true;
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		is_well &= says_same(&fields, same[i][0], same[i][1]);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		is_well &= !says_same(&fields, other[i][0], other[i][1]);
+	end(&columns, &fields);
+	tap_ok(is_well, "what an object says but for some members is its bytes without them");
+	begin(&columns, &fields, WM_FORMAT_CSV, ',', "\n");
+	wm_columns_append_header(&columns, wm_span_of("a,_b,c\n"));
+	tap_ok(says_same(&fields, "1,2,3\n", "1,\"x,\",3\r\n") && !says_same(&fields, "1,2,3\n", "1,2,\"3\"\n") &&
+			!says_same(&fields, "1,2,34\n", "13,2,4\n") && !says_same(&fields, ",2,3\n", "3,2,\n"),
+		"what a row says but for some columns is the bytes of the others, told apart");
+	end(&columns, &fields);
+}
+
 int
 main(void)
 {
@@ -270,6 +329,7 @@ main(void)
 	test_lone();
 	test_trim();
 	test_random_json();
+	test_others();
 	wm_buf_release(&out);
 	return tap_done();
 }
