@@ -92,6 +92,11 @@ struct wm_reader {
 	size_t capacity; /* SLACK_BYTES are behind it */
 	size_t looked;   /* bytes behind begin that need no second look */
 
+	/* Read before it was wanted. */
+	struct wm_buf ahead;
+	size_t ahead_taken;
+	bool is_ahead_at_end;
+
 	/* Fields of the current record; of CSV, the place of each in the input. */
 	struct wm_value *values;
 	uint32_t *fields;    /* NO_FIELD: an optional column that the input lacks */
@@ -208,6 +213,7 @@ new_reader(const struct wm_reader_options *options)
 	reader->fd = -1;
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
+	wm_buf_init(&reader->ahead, WM_BUF_UNBOUNDED);
 	if (options->record_bytes_max == 0)
 		reader->options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
 	if (options->read_buffer_bytes == 0)
@@ -244,6 +250,7 @@ wm_reader_free(struct wm_reader *reader)
 	wm_header_release(&reader->columns);
 	wm_buf_release(&reader->header_line);
 	wm_buf_release(&reader->input_header);
+	wm_buf_release(&reader->ahead);
 	free(reader->first_name);
 	free(reader->name);
 	free(reader->order);
@@ -346,6 +353,9 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->begin = reader->end = reader->looked = 0;
 	reader->is_finding = false;
 	reader->has_lines = false;
+	wm_buf_reset(&reader->ahead);
+	reader->ahead_taken = 0;
+	reader->is_ahead_at_end = false;
 	if (reader->scan != NULL)
 		reader->row = reader->scan->rows_count;
 	reader->input_header_len = NO_HEADER_LEN;
@@ -380,6 +390,57 @@ close_input(struct wm_reader *reader)
 	reader->stage = STAGE_CLOSED;
 }
 
+/* What was read ahead goes first; 0: it is at its end. */
+static size_t
+take_ahead(struct wm_reader *reader, size_t room)
+{
+	struct wm_buf *ahead = &reader->ahead;
+	size_t left = ahead->len - reader->ahead_taken, len = left < room ? left : room;
+
+	if (len != 0)
+		memcpy(reader->data + reader->end, ahead->data + reader->ahead_taken, len);
+	reader->ahead_taken += len;
+	if (reader->ahead_taken == ahead->len) {
+		wm_buf_reset(ahead);
+		reader->ahead_taken = 0;
+	}
+	return len;
+}
+
+bool
+wm_reader_read_ahead(struct wm_reader *reader, uint64_t *bytes, struct wm_err *err)
+{
+	struct wm_buf *ahead = &reader->ahead;
+
+	assert(reader->fd >= 0);
+	if (!reader->is_ahead_at_end) {
+		char *room = wm_buf_room(ahead, reader->options.read_bytes_max);
+		ssize_t got = read(reader->fd, room, reader->options.read_bytes_max);
+
+		if (got < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+			wm_err_set(err, WM_ERR_IO, "%s: %s", reader->name, strerror(errno));
+			close_input(reader);
+			return false;
+		}
+		reader->is_ahead_at_end = got == 0;
+		ahead->len += got > 0 ? (size_t)got : 0;
+	}
+	*bytes = ahead->len - reader->ahead_taken;
+	return true;
+}
+
+bool
+wm_reader_has_ahead(const struct wm_reader *reader)
+{
+	return reader->ahead.len != 0 || reader->is_ahead_at_end;
+}
+
+bool
+wm_reader_is_ahead_at_end(const struct wm_reader *reader)
+{
+	return reader->is_ahead_at_end;
+}
+
 bool
 wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 {
@@ -396,7 +457,9 @@ wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 		grow_buffer(reader, reader->capacity > highest / 2 ? highest : reader->capacity * 2);
 	size_t room = reader->capacity - reader->end, most = reader->options.read_bytes_max;
 	assert(room > 0); /* a record that fills the highest capacity is too long */
-	ssize_t got = read(reader->fd, reader->data + reader->end, room < most ? room : most);
+	ssize_t got = reader->ahead.len != 0 || reader->is_ahead_at_end
+		? (ssize_t)take_ahead(reader, room < most ? room : most)
+		: read(reader->fd, reader->data + reader->end, room < most ? room : most);
 	if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 		return true;
 	if (got < 0) {
