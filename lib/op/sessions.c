@@ -88,6 +88,9 @@ struct held {
 /* Records between two steps of one: enough that what was asked for has come. */
 #define HELD_STEP 4
 
+#define LINE_BYTES ((size_t)64)
+#define LINES_WASTE_MAX 6 /* a part of so many */
+
 /* Sessions taken from the expiry at once, and rows ahead for which memory is fetched. */
 #define EXPIRE_MAX 32
 #define FETCH_AHEAD 8
@@ -208,6 +211,15 @@ older_free(struct wm_sessions *w, struct older *older)
 	}
 }
 
+/* Whole lines of the cache, where that wastes little: one less to wait for, for every other session. */
+static size_t
+object_bytes(size_t bytes)
+{
+	size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+
+	return lines - bytes <= bytes / LINES_WASTE_MAX ? lines : bytes;
+}
+
 struct wm_sessions *
 wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode mode,
 	const struct wm_pane_options *panes, bool spark)
@@ -226,7 +238,7 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	w->cell_bytes = wm_agg_cell_bytes(agg);
 	w->watermark_us = w->watermark_before_us = spark ? 0 : WM_TIME_NONE;
 	wm_keyed_init(&w->groups, sizeof(struct group));
-	wm_pool_init(&w->pool, w->cell_at + w->cell_bytes);
+	wm_pool_init(&w->pool, object_bytes(w->cell_at + w->cell_bytes));
 	for (size_t i = 0; i < OLDER_POOLS; i++)
 		wm_pool_init(&w->older_pools[i], older_size((size_t)OLDER_CAPACITY_MIN << i));
 	w->cell = wm_malloc(w->cell_bytes);
