@@ -780,7 +780,7 @@ can_hold(const struct wm_sessions *w, const struct wm_reading *readings, struct 
 	return wm_readings_text_bytes(readings, w->readings_count, key) <= HELD_TEXT_MAX;
 }
 
-static void
+static __attribute__((noinline)) void
 hold(struct wm_sessions *w, const struct wm_window_record *record, struct wm_span key, uint8_t tag, int64_t end_us)
 {
 	struct held *held = held_at(w, w->held_next);
