@@ -161,7 +161,8 @@ struct cli_common {
 	int eof;             /* enum cli_eof; a tool sets CLI_EOF_DEFAULT before where it makes a difference */
 	const char *compat;  /* "spark" or NULL */
 	/* late and rejected rows, reports */
-	const char *late_path;
+	const char *late_path;       /* of wm-join: late rows of the left */
+	const char *late_right_path; /* an option of wm-join */
 	bool late_info;
 	const char *duplicates_path; /* an option of wm-dedup */
 	const char *rejects_path;

@@ -258,10 +258,11 @@ suggest_time(const struct inputs *inputs, const char *file, struct wm_span name,
 	int fd = open_file(file, &err);
 
 	if (fd != -1 && wm_column_parse(name, &column, &err)) {
-		wm_reader_want(reader, &column);
+		size_t field = wm_reader_want(reader, &column);
+
 		wm_column_release(&column);
 		wm_reader_open(reader, fd, file);
-		if (read_first(reader, &rec) && wm_instant_looks_like_time(rec.fields[inputs->columns_count].text))
+		if (read_first(reader, &rec) && wm_instant_looks_like_time(rec.fields[field].text))
 			wm_buf_addf(out, "%s%.*s", out->len == 0 ? "" : ", ", (int)name.len, name.data);
 	}
 	wm_reader_free(reader);
@@ -299,6 +300,50 @@ size_t
 inputs_sources_count(const struct inputs *inputs)
 {
 	return inputs->sources_count;
+}
+
+/* A FIFO is opened without waiting for its writer, and read as others are. */
+static int
+open_without_waiting(const char *file, struct wm_err *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd == -1 || fcntl(fd, F_SETFL, 0) == -1)
+		(void)wm_err_set(err, WM_ERR_IO, "%s: %s", file, strerror(errno));
+	return fd;
+}
+
+void
+inputs_open_early(struct inputs *inputs)
+{
+	struct source *source = &inputs->sources[0];
+	const char *file = inputs->files[inputs->file_next];
+	struct wm_err err;
+	int fd = is_standard_input(file) ? STDIN_FILENO : open_without_waiting(file, &err);
+
+	if (fd == -1)
+		cli_die(&err);
+	source->file = inputs->file_next++;
+	source->is_open = true;
+	wm_reader_open(source->reader, fd, is_standard_input(file) ? "standard input" : file);
+}
+
+bool
+inputs_read_ahead(struct inputs *inputs, uint64_t *bytes, struct wm_err *err)
+{
+	return wm_reader_read_ahead(inputs->sources[0].reader, bytes, err);
+}
+
+bool
+inputs_has_ahead(const struct inputs *inputs)
+{
+	return wm_reader_has_ahead(inputs->sources[0].reader);
+}
+
+bool
+inputs_is_ahead_at_end(const struct inputs *inputs)
+{
+	return wm_reader_is_ahead_at_end(inputs->sources[0].reader);
 }
 
 /* Opens the next FILE of a source. */

@@ -63,6 +63,18 @@ enum inputs_item {
 enum inputs_item inputs_next(
 	struct inputs *inputs, size_t source, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err);
 
+/*
+ * Two inputs that are read in turn (wm-join): the FILE is opened before it is its turn, for a writer of both may wait for that; a FIFO
+ * without waiting for a writer. Once, after inputs_begin(). Exits 3.
+ */
+void inputs_open_early(struct inputs *inputs);
+
+/* Reads once while another input is being waited for; see wm_reader_read_ahead(). */
+WM_MUST_CHECK bool inputs_read_ahead(struct inputs *inputs, uint64_t *bytes, struct wm_err *err);
+
+bool inputs_has_ahead(const struct inputs *inputs);
+bool inputs_is_ahead_at_end(const struct inputs *inputs);
+
 /* Reads once. */
 WM_MUST_CHECK bool inputs_fill(struct inputs *inputs, size_t source, struct wm_err *err);
 

@@ -22,10 +22,13 @@ struct side {
 	bool was_empty; /* nothing was in it before: a header is due */
 };
 
+/* Inputs that have late rows of their own. */
+#define OUTPUTS_STREAMS_MAX 2
+
 struct outputs {
 	const struct cli_common *common;
 	struct side out; /* path NULL: standard output */
-	struct side late;
+	struct side late[OUTPUTS_STREAMS_MAX];
 	struct side duplicates;
 	struct side rejects;
 	struct side report;
@@ -115,13 +118,15 @@ struct outputs *
 outputs_open(const struct cli_common *common)
 {
 	struct outputs *outputs = wm_calloc(1, sizeof(struct outputs));
-	struct side *sides[] = { &outputs->out, &outputs->late, &outputs->duplicates, &outputs->rejects,
-		&outputs->report };
+	struct side *sides[] = { &outputs->out, &outputs->late[0], &outputs->late[1], &outputs->duplicates,
+		&outputs->rejects, &outputs->report };
 	size_t count = sizeof(sides) / sizeof(sides[0]);
 
 	outputs->common = common;
 	outputs->out = (struct side){ .option = "--out", .path = common->out_path };
-	outputs->late = (struct side){ .option = "--late", .path = common->late_path };
+	outputs->late[0] = (struct side){ .option = common->late_right_path == NULL ? "--late" : "--late-left",
+		.path = common->late_path };
+	outputs->late[1] = (struct side){ .option = "--late-right", .path = common->late_right_path };
 	outputs->duplicates = (struct side){ .option = "--duplicates", .path = common->duplicates_path };
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
 	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
@@ -215,15 +220,16 @@ insert_before_line_end(struct wm_buf *line, struct wm_span text)
 	wm_buf_release(&tail);
 }
 
-static void
-put_side_headers(struct outputs *outputs, const struct wm_reader *reader)
+void
+outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reader *reader)
 {
+	struct side *late = &outputs->late[stream];
 	struct wm_span header = wm_reader_header(reader);
 	struct wm_buf *line = &outputs->line;
 
-	if (outputs->duplicates.writer != NULL && outputs->duplicates.was_empty)
+	if (stream == 0 && outputs->duplicates.writer != NULL && outputs->duplicates.was_empty)
 		put(outputs, outputs->duplicates.writer, header);
-	if (header.len == 0 || outputs->late.writer == NULL || !outputs->late.was_empty)
+	if (header.len == 0 || late->writer == NULL || !late->was_empty)
 		return;
 	wm_buf_reset(line);
 	wm_buf_add(line, header.data, header.len);
@@ -236,7 +242,7 @@ put_side_headers(struct outputs *outputs, const struct wm_reader *reader)
 		insert_before_line_end(line, wm_buf_span(&names));
 		wm_buf_release(&names);
 	}
-	put(outputs, outputs->late.writer, wm_buf_span(line));
+	put(outputs, late->writer, wm_buf_span(line));
 }
 
 void
@@ -248,22 +254,23 @@ outputs_start(struct outputs *outputs)
 	if (outputs->out.path == NULL)
 		outputs->out.writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	start_side(&outputs->out, is_truncated);
-	start_side(&outputs->late, is_truncated);
+	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
+		start_side(&outputs->late[i], is_truncated);
 	start_side(&outputs->duplicates, is_truncated);
 	start_side(&outputs->rejects, is_truncated);
 	start_side(&outputs->report, is_truncated);
 }
 
 void
-outputs_reopen(struct outputs *outputs, const struct wm_reader *reader)
+outputs_reopen(struct outputs *outputs)
 {
-	struct side *sides[] = { &outputs->late, &outputs->duplicates, &outputs->rejects, &outputs->report };
+	struct side *sides[] = { &outputs->late[0], &outputs->late[1], &outputs->duplicates, &outputs->rejects,
+		&outputs->report };
 
 	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
 		close_writer(outputs, &sides[i]->writer);
 		start_side(sides[i], false);
 	}
-	put_side_headers(outputs, reader);
 }
 
 /* A table as wide as the terminal, where results go to one. */
@@ -333,7 +340,6 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
 	if (outputs->names != NULL)
 		begin_rows(outputs);
-	put_side_headers(outputs, reader);
 }
 
 void
@@ -448,16 +454,16 @@ outputs_put_text(struct outputs *outputs, struct wm_span text)
 }
 
 void
-outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
-	int64_t watermark_us)
+outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader *reader, struct wm_span row,
+	int64_t late_by_us, int64_t watermark_us)
 {
-	if (outputs->late.writer == NULL)
+	if (outputs->late[stream].writer == NULL)
 		return;
 	wm_buf_reset(&outputs->line);
 	wm_buf_add(&outputs->line, row.data, row.len);
 	if (outputs->common->late_info)
 		add_late_info(&outputs->line, reader, late_by_us, watermark_us);
-	put(outputs, outputs->late.writer, wm_buf_span(&outputs->line));
+	put(outputs, outputs->late[stream].writer, wm_buf_span(&outputs->line));
 }
 
 void
@@ -469,7 +475,7 @@ outputs_put_duplicate(struct outputs *outputs, struct wm_span row)
 bool
 outputs_has_late(const struct outputs *outputs)
 {
-	return outputs->late.path != NULL;
+	return outputs->late[0].path != NULL || outputs->late[1].path != NULL;
 }
 
 /* Whether a text is valid UTF-8, and so can stand in JSON as it is. */
@@ -579,7 +585,8 @@ outputs_flush(struct outputs *outputs)
 {
 	flush_display(outputs, false);
 	flush(outputs, outputs->out.writer);
-	flush(outputs, outputs->late.writer);
+	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
+		flush(outputs, outputs->late[i].writer);
 	flush(outputs, outputs->duplicates.writer);
 	flush(outputs, outputs->rejects.writer);
 	flush(outputs, outputs->report.writer);
@@ -589,7 +596,8 @@ void
 outputs_close(struct outputs *outputs)
 {
 	flush_display(outputs, true);
-	close_writer(outputs, &outputs->late.writer);
+	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
+		close_writer(outputs, &outputs->late[i].writer);
 	close_writer(outputs, &outputs->duplicates.writer);
 	close_writer(outputs, &outputs->rejects.writer);
 	close_writer(outputs, &outputs->report.writer);

@@ -29,9 +29,11 @@ struct outputs *outputs_open(const struct cli_common *common);
 /* Creates the side files. Once, when nothing stands against the run any more. */
 void outputs_start(struct outputs *outputs);
 
-/* Fixes how results look by the layout of the stream, and writes the header of late rows. Once: when the layout is known, or at
-   the end. After outputs_start(). */
+/* Fixes how results look by the layout of the stream. Once: when the layout is known, or at the end. After outputs_start(). */
 void outputs_settle(struct outputs *outputs, const struct wm_reader *reader);
+
+/* The layout of one of the streams is known: writes the headers of its rows in side files. After outputs_settle(), and after outputs_reopen(). */
+void outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reader *reader);
 
 /* Names of the columns of results, borrowed; before outputs_start(). Without it outputs_begin_rows() names them later. */
 void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t count);
@@ -57,9 +59,13 @@ void outputs_put_lone(struct outputs *outputs, size_t column, const struct wm_va
 /* Results that are no rows, as they are; without columns there is no header. */
 void outputs_put_text(struct outputs *outputs, struct wm_span text);
 
-/* A late row, in the layout of the stream; late_by_us and watermark_us for --late-info. Does nothing without --late. */
-void outputs_put_late(struct outputs *outputs, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
-	int64_t watermark_us);
+/*
+ * A late row of a stream of the run (0; of a join 0 and 1), in its layout; late_by_us and watermark_us for --late-info. Does nothing without
+ * --late.
+ */
+void outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader *reader, struct wm_span row,
+	int64_t late_by_us, int64_t watermark_us);
+
 /* A row that was left out as a duplicate, in the layout of the stream. Only with --duplicates. */
 void outputs_put_duplicate(struct outputs *outputs, struct wm_span row);
 bool outputs_has_late(const struct outputs *outputs);
@@ -77,7 +83,7 @@ bool outputs_has_report(const struct outputs *outputs);
 void outputs_flush(struct outputs *outputs);
 
 /* Closes the side files and opens them by their names again, which may be new files now: after SIGHUP. */
-void outputs_reopen(struct outputs *outputs, const struct wm_reader *reader);
+void outputs_reopen(struct outputs *outputs);
 
 /* Flushes, closes and checks all; frees. */
 void outputs_close(struct outputs *outputs);

@@ -22,6 +22,7 @@ struct passing {
 	enum wm_format of_stream;
 	struct wm_row_format layout; /* of the lines: CSV, TSV or NDJSON */
 	bool is_settled;
+	bool is_part;     /* lines are a part of the rows of the result */
 	bool is_text;     /* lines of text, written as they came */
 	bool is_recast;   /* written field by field, in another format */
 	bool has_columns; /* of that the columns are known */
@@ -36,12 +37,14 @@ struct passing {
 };
 
 struct passing *
-passing_open(const struct cli_common *common, struct outputs *outputs, const struct passing_stamps *stamps)
+passing_open(
+	const struct cli_common *common, struct outputs *outputs, const struct passing_stamps *stamps, bool is_part)
 {
 	struct passing *p = wm_calloc(1, sizeof(*p));
 
 	p->common = common;
 	p->outputs = outputs;
+	p->is_part = is_part;
 	if (stamps != NULL)
 		p->stamped = *stamps;
 	wm_buf_init(&p->line, WM_BUF_UNBOUNDED);
@@ -90,6 +93,8 @@ tell_columns(struct passing *p)
 {
 	p->has_columns = true;
 	p->told_count = p->columns.count;
+	if (p->is_part)
+		return;
 	p->values = wm_calloc(p->told_count, sizeof(p->values[0]));
 	outputs_begin_rows(p->outputs, p->columns.names, p->told_count);
 }
@@ -98,16 +103,19 @@ tell_columns(struct passing *p)
 static void
 settle_recast(struct passing *p, const struct wm_reader *layout)
 {
-	const struct wm_header *header = wm_reader_columns(layout);
+	bool is_json = p->layout.format == WM_FORMAT_NDJSON;
+	const struct wm_header *names = wm_reader_names(layout);
+	size_t place;
 
-	if (p->layout.format != WM_FORMAT_NDJSON)
-		for (size_t i = 0; i < p->stamps.columns.count; i++)
+	for (size_t i = 0; is_json && i < names->count; i++)
+		wm_columns_append(&p->columns, names->names[i]);
+	/* Of NDJSON these are the stamps alone: its first record tells the columns that stand before them. */
+	if (is_json && p->columns.count == 0)
+		return;
+	for (size_t i = 0; i < p->stamps.columns.count; i++)
+		if (!is_json || !wm_columns_find(&p->columns, p->stamps.columns.names[i], &place))
 			wm_columns_append(&p->columns, p->stamps.columns.names[i]);
-	else if (p->common->columns != NULL)
-		for (size_t i = 0; i < header->count; i++)
-			wm_columns_append(&p->columns, header->names[i]);
-	if (p->columns.count != 0)
-		tell_columns(p);
+	tell_columns(p);
 }
 
 static void
@@ -139,9 +147,9 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	};
 	of_result = outputs_format(p->outputs);
 	p->is_settled = true;
-	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0;
+	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0 && !p->is_part;
 	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
-		(of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
+		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
 	for (size_t i = 0; i < p->stamps.own_count; i++)
@@ -227,8 +235,8 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 	wm_shown(name, &shown);
 	*reject = (struct wm_reject){ .reason = "new-column" };
 	snprintf(reject->detail, sizeof(reject->detail),
-		"'%.*s' is no column of the result, which the first record told: --columns names all", (int)shown.len,
-		shown.data);
+		"'%.*s' is no column of the result, which the first record told: %s", (int)shown.len, shown.data,
+		p->of_stream == WM_FORMAT_LOGFMT ? "-o ndjson has room for all" : "--columns names all");
 	wm_buf_release(&shown);
 	return false;
 }
@@ -239,6 +247,19 @@ trim_stamps(struct passing *p)
 {
 	if (p->layout.format == WM_FORMAT_NDJSON && p->stamps.columns.count > p->stamped.count + EXTRA_COLUMNS_MAX)
 		wm_columns_trim(&p->stamps.columns, p->stamped.count);
+}
+
+const struct wm_row_format *
+passing_layout(const struct passing *p)
+{
+	return &p->layout;
+}
+
+const struct wm_columns *
+passing_columns(const struct passing *p, size_t *count)
+{
+	*count = p->has_columns ? p->told_count : 0;
+	return &p->columns;
 }
 
 /* Whether the record has none of the stamps' columns. */

@@ -15,6 +15,7 @@
 #include "cmd/cli.h"
 #include "cmd/outputs.h"
 #include "lib/base/value.h"
+#include "lib/record/fields.h"
 #include "lib/record/reader.h"
 
 struct passing;
@@ -26,8 +27,9 @@ struct passing_stamps {
 	size_t count;
 };
 
+/* is_part: lines are a part of the rows of the result, and nothing is written here. */
 struct passing *passing_open(
-	const struct cli_common *common, struct outputs *outputs, const struct passing_stamps *stamps);
+	const struct cli_common *common, struct outputs *outputs, const struct passing_stamps *stamps, bool is_part);
 void passing_close(struct passing *passing);
 
 /* The layout is known, or the end has come: writes the header, unless the first record has to tell it. After outputs_settle(). */
@@ -39,6 +41,13 @@ void passing_settle(struct passing *passing, const struct wm_reader *layout);
  */
 WM_MUST_CHECK bool passing_admit(struct passing *passing, struct wm_reader *reader, const struct wm_record *rec,
 	struct wm_span *line, struct wm_reject *reject);
+
+/*
+ * is_part, once the layout is known: of its lines the format, and the columns: those of the header, or of the first record that was
+ * admitted, where there is none; count 0 before.
+ */
+const struct wm_row_format *passing_layout(const struct passing *passing);
+const struct wm_columns *passing_columns(const struct passing *passing, size_t *count);
 
 /* Writes a record that was admitted, with values for the stamps. rec: where the stamps' fields are; NULL: there are no stamps. */
 void passing_put(

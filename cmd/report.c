@@ -471,28 +471,33 @@ add_meaning(struct wm_buf *out, const struct report *report, const struct report
 {
 	uint64_t first, second;
 	const char *of = context->delay_text == NULL ? "" : " of ";
-	const char *delay = context->delay_text == NULL ? "" : context->delay_text;
+	const char *delay = context->is_in_band ? " that the stream was stamped with"
+		: context->delay_text == NULL   ? ""
+						: context->delay_text;
 	/* Partly late rows are of no stretch: where there are no others, it is of their number alone that something is said. */
 	uint64_t late = report->rows_late != 0 ? report->rows_late : report->rows_partly_late;
 
-	if (is_jump(report, context->delay_us)) {
+	if (!context->is_in_band && is_jump(report, context->delay_us)) {
 		add_jump(out, report, context);
 		return;
 	}
 	late_halves(report, &first, &second);
 	begin_line(out);
 	if (late * 2 > report->rows_in && context->is_in_band)
-		wm_buf_addf(out, "most rows were late: are they still in the order in which they were stamped? ");
+		wm_buf_addf(out, "most rows were late: are they still in the order in which they were stamped?");
 	else if (late * 2 > report->rows_in)
-		wm_buf_addf(out, "most rows were late: the delay%s%s is far too short, or the input is not in order; ",
+		wm_buf_addf(out, "most rows were late: the delay%s%s is far too short, or the input is not in order",
 			of, delay);
 	else if (second > 2 * first + 10)
-		wm_buf_addf(out, "late rows grow in number: the source runs later than the delay%s%s; ", of, delay);
+		wm_buf_addf(out, "late rows grow in number: the source runs later than the delay%s%s", of, delay);
 	else if (late * 20 <= report->rows_in)
-		wm_buf_add_text(out, "a small, steady share is normal; ");
+		wm_buf_add_text(out, "a small, steady share is normal");
 	else
-		wm_buf_addf(out, "the delay%s%s is short for this source; ", of, delay);
-	wm_buf_add_text(out, "a delay of ");
+		wm_buf_addf(out, "the delay%s%s is short for this source", of, delay);
+	/* The rows that were ahead of the late ones may have been taken out. */
+	if (context->is_in_band)
+		return;
+	wm_buf_add_text(out, "; a delay of ");
 	wm_duration_print(wm_duration_round_up(report->disorder_max_us), out);
 	wm_buf_add_text(out, " would have dropped nothing");
 }

@@ -55,8 +55,16 @@ enum phase {
 /* Two columns at most make an event time: a date and a time of day. */
 #define TIME_COLUMNS_MAX 2
 
+/* A join has two. */
+#define STREAMS_MAX 2
+
+/* So much is read ahead of one input while another is waited for. */
+#define AHEAD_BYTES_MAX ((uint64_t)1 << 30)
+
 /* What a run has once, whatever the number of its streams. */
 struct run {
+	struct stream *streams[STREAMS_MAX];
+	size_t streams_count;
 	struct outputs *outputs;
 	bool is_started; /* the outputs are */
 	bool is_settled; /* so is their form */
@@ -71,10 +79,19 @@ struct run {
 
 struct stream {
 	struct run *run;
+	size_t number;          /* among those of the run */
+	struct stream *partner; /* the other of two */
+	enum stream_patience patience;
+	bool is_hungry; /* it has asked for bytes, and none have come since */
+	bool has_yielded;
+	uint64_t ahead_bytes;
+	int64_t batch_number; /* of the record that was read, where batches are numbers */
+	int64_t fed_at_us;    /* monotonic clock; for --idle-wall of one of two */
 	const struct cli_common *common;
 	struct stream_facts facts;
 	struct inputs *inputs;
 	struct band band;
+	bool is_settled; /* the outputs know its layout */
 	bool is_decided; /* whether the watermark comes in band */
 	size_t input;    /* that is read: the one furthest behind */
 	size_t source;   /* whose watermark the current record moves */
@@ -258,25 +275,25 @@ trigger_kind(enum cli_trigger_word word)
 	return WM_TRIGGER_EACH;
 }
 
-struct stream *
-stream_open(const struct cli_common *common, const struct stream_facts *facts)
+/* The run is there; of common what is this stream's own. */
+static struct stream *
+open_stream(struct run *run, const struct cli_common *common, const struct stream_facts *facts)
 {
 	struct stream *s = wm_calloc(1, sizeof(struct stream));
-	struct wm_err err;
 
-	wm_hash_init();
-	outputs_guard_descriptors();
-	s->run = wm_calloc(1, sizeof(struct run));
+	s->run = run;
+	s->number = run->streams_count;
+	run->streams[run->streams_count++] = s;
 	s->common = common;
 	s->facts = *facts;
 	s->inputs = inputs_open(common);
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
 	open_times(s);
-	s->run->started_us = clock_us(CLOCK_MONOTONIC);
+	s->fed_at_us = run->started_us;
 	s->has_watermark = common->delay.text != NULL || facts->is_in_order;
 	s->highest_us = WM_TIME_NONE;
-	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, s->run->started_us);
+	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, run->started_us);
 	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
@@ -288,13 +305,36 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
-	s->run->outputs = outputs_open(common);
-	if (!metrics_init(&s->run->metrics, common->metrics_path, &err))
+	return s;
+}
+
+struct stream *
+stream_open(const struct cli_common *common, const struct stream_facts *facts)
+{
+	struct run *run = wm_calloc(1, sizeof(*run));
+	struct wm_err err;
+
+	wm_hash_init();
+	outputs_guard_descriptors();
+	run->started_us = clock_us(CLOCK_MONOTONIC);
+	struct stream *s = open_stream(run, common, facts);
+	run->outputs = outputs_open(common);
+	if (!metrics_init(&run->metrics, common->metrics_path, &err))
 		cli_misuse("%s", err.message);
-	report_init(&s->run->report, cli_tool_name(), facts->operator_name);
-	report_clock(&s->run->report, s->run->started_us, 0);
-	s->run->report.batch_watermark_us = s->watermark_us;
+	report_init(&run->report, cli_tool_name(), facts->operator_name);
+	report_clock(&run->report, run->started_us, 0);
+	run->report.batch_watermark_us = s->watermark_us;
 	catch_signals();
+	return s;
+}
+
+struct stream *
+stream_open_beside(struct stream *first, const struct cli_common *common, const struct stream_facts *facts)
+{
+	struct stream *s = open_stream(first->run, common, facts);
+
+	first->partner = s;
+	s->partner = first;
 	return s;
 }
 
@@ -463,7 +503,7 @@ open_passing(struct stream *s)
 	stamps->fields = wm_calloc(stamps->count, sizeof(stamps->fields[0]));
 	for (size_t i = 0; i < stamps->count; i++)
 		stamps->fields[i] = inputs_want_optional(s->inputs, stamps->names[i]);
-	s->passing = passing_open(s->common, s->run->outputs, stamps);
+	s->passing = passing_open(s->common, s->run->outputs, stamps, s->facts.is_part);
 }
 
 void
@@ -471,7 +511,8 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 {
 	size_t files_count = inputs_files_count(s->inputs);
 
-	outputs_set_columns(s->run->outputs, names, names_count);
+	if (s->number == 0)
+		outputs_set_columns(s->run->outputs, names, names_count);
 	band_open(&s->band, s->inputs, s->common);
 	open_passing(s);
 	inputs_begin(s->inputs);
@@ -481,7 +522,10 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 		follow_band(s);
 	else if (inputs_lack(s->inputs, s->band.field))
 		check_no_watermark(s);
-	open_progress(s);
+	if (s->number == 0)
+		open_progress(s);
+	if (s->partner != NULL)
+		inputs_open_early(s->inputs);
 	if (s->common->order != CLI_ORDER_TIME)
 		return;
 	int64_t *times = wm_reallocarray(NULL, files_count, sizeof(times[0]));
@@ -544,7 +588,7 @@ reject_field(struct stream *s, const char *reason, const char *column, const int
 
 /* Waiting */
 
-enum wait_end { WAIT_INPUT, WAIT_BATCH_DUE, WAIT_SILENCE, WAIT_TICK, WAIT_SIGNAL };
+enum wait_end { WAIT_INPUT, WAIT_YIELD, WAIT_BATCH_DUE, WAIT_SILENCE, WAIT_TICK, WAIT_SIGNAL };
 
 static void
 notice_no_watermark(struct stream *s)
@@ -610,11 +654,21 @@ pass_silence(struct stream *s)
 	return raise_each(s) && is_move_due(s, s->due_us);
 }
 
+/* When one of two streams is idle by the clock, so that the other need not wait for it. */
+static int64_t
+yield_due_us(const struct stream *s)
+{
+	return s->patience == STREAM_WAITS_FOR_IDLE ? wm_time_add(s->fed_at_us, s->common->idle_wall.us) : INT64_MAX;
+}
+
 /* How long to wait at most; -1: for ever. */
 static int64_t
 wait_limit_us(const struct stream *s)
 {
 	int64_t until_us = wm_trigger_due_us(&s->trigger), now_us;
+
+	if (yield_due_us(s) < until_us)
+		until_us = yield_due_us(s);
 
 	if (s->sources.can_be_idle && silence_due_us(s) < until_us)
 		until_us = silence_due_us(s);
@@ -636,11 +690,46 @@ is_signalled(void)
 	return stop_signal != 0 || wants_object != 0 || wants_reopen != 0;
 }
 
+/* Whether the other of two streams is read ahead while this one waits. */
+static bool
+reads_partner_ahead(const struct stream *s)
+{
+	const struct stream *partner = s->partner;
+
+	return partner != NULL && partner->phase != PHASE_END && inputs_fd(partner->inputs, 0) >= 0 &&
+		!inputs_is_ahead_at_end(partner->inputs) && partner->ahead_bytes < AHEAD_BYTES_MAX;
+}
+
+static void
+reopen_outputs(struct run *run)
+{
+	outputs_reopen(run->outputs);
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->is_settled)
+			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
+}
+
+static void
+read_partner_ahead(struct stream *s)
+{
+	struct stream *partner = s->partner;
+	struct wm_err err;
+
+	if (!inputs_read_ahead(partner->inputs, &partner->ahead_bytes, &err))
+		fail(partner, &err);
+}
+
+static bool
+is_past(int64_t time_us)
+{
+	return time_us != INT64_MAX && clock_us(CLOCK_MONOTONIC) >= time_us;
+}
+
 /* Waits for input, the end of a batch of wall time, or a signal, having written what waits to be written. */
 static enum wait_end
 wait_for_input(struct stream *s)
 {
-	struct pollfd input = { .fd = inputs_fd(s->inputs, s->input), .events = POLLIN };
+	struct pollfd inputs[STREAMS_MAX] = { { .fd = inputs_fd(s->inputs, s->input), .events = POLLIN } };
 	enum wait_end end = WAIT_INPUT;
 	sigset_t caught, before;
 
@@ -657,9 +746,23 @@ wait_for_input(struct stream *s)
 			end = WAIT_SIGNAL;
 			break;
 		}
-		int ready = ppoll(&input, 1, limit_us < 0 ? NULL : &limit, &before);
-		if (ready == 1 || (ready == -1 && errno != EINTR))
+		inputs[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
+		if (reads_partner_ahead(s))
+			inputs[1].fd = inputs_fd(s->partner->inputs, 0);
+		int ready = ppoll(inputs, STREAMS_MAX, limit_us < 0 ? NULL : &limit, &before);
+		if (inputs[0].revents != 0 || (ready == -1 && errno != EINTR))
 			break;
+		if (ready > 0) {
+			read_partner_ahead(s);
+			if (s->patience != STREAM_YIELDS)
+				continue;
+			end = WAIT_YIELD;
+			break;
+		}
+		if (ready == 0 && is_past(yield_due_us(s))) {
+			end = WAIT_YIELD;
+			break;
+		}
 		if (ready == 0 && clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger)) {
 			end = WAIT_BATCH_DUE;
 			break;
@@ -672,7 +775,7 @@ wait_for_input(struct stream *s)
 			end = WAIT_TICK;
 			break;
 		}
-		if (ready == 0 && s->is_notice_due)
+		if (ready == 0 && s->is_notice_due && s->is_decided)
 			notice_no_watermark(s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -691,16 +794,50 @@ before_read(struct stream *s)
 		return WAIT_BATCH_DUE;
 	if (s->sources.can_be_idle && clock_us(CLOCK_MONOTONIC) >= silence_due_us(s))
 		return WAIT_SILENCE;
-	if (s->is_notice_due && clock_us(CLOCK_MONOTONIC) - s->run->started_us >= NOTICE_AFTER_US)
+	if (s->is_notice_due && s->is_decided && clock_us(CLOCK_MONOTONIC) - s->run->started_us >= NOTICE_AFTER_US)
 		notice_no_watermark(s);
-	if (poll(&input, 1, 0) == 1)
+	if ((s->partner != NULL && inputs_has_ahead(s->inputs)) || poll(&input, 1, 0) == 1)
 		return WAIT_INPUT;
+	if (s->patience == STREAM_YIELDS && stream_is_ready(s->partner))
+		return WAIT_YIELD;
 	if (s->run->is_started)
 		outputs_flush(s->run->outputs);
 	int64_t before_us = clock_us(CLOCK_MONOTONIC);
 	enum wait_end end = wait_for_input(s);
 	s->run->waited_us += clock_us(CLOCK_MONOTONIC) - before_us;
 	return end;
+}
+
+void
+stream_set_patience(struct stream *s, enum stream_patience patience)
+{
+	s->patience = patience;
+}
+
+bool
+stream_is_ready(const struct stream *s)
+{
+	struct pollfd input = { .fd = inputs_fd(s->inputs, 0), .events = POLLIN };
+
+	return s->phase != PHASE_END && (!s->is_hungry || inputs_has_ahead(s->inputs) || poll(&input, 1, 0) == 1);
+}
+
+int64_t
+stream_position_us(const struct stream *s)
+{
+	return s->sources.combine.watermark_us;
+}
+
+bool
+stream_has_layout(const struct stream *s)
+{
+	return wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_AUTO;
+}
+
+bool
+stream_has_ended(const struct stream *s)
+{
+	return s->phase == PHASE_END;
 }
 
 static void
@@ -718,6 +855,7 @@ static void
 start_outputs(struct stream *s, bool is_last)
 {
 	const struct wm_reader *layout = inputs_layout(s->inputs);
+	struct stream *first = s->run->streams[0];
 
 	if (!s->run->is_started) {
 		outputs_start(s->run->outputs);
@@ -725,12 +863,19 @@ start_outputs(struct stream *s, bool is_last)
 		if (s->run->metrics.path != NULL)
 			write_metrics(s);
 	}
-	if (s->run->is_settled || (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO))
+	if (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO)
 		return;
-	outputs_settle(s->run->outputs, layout);
+	/* Results look as the first stream does, unless that has ended without a word. */
+	if (!s->run->is_settled && (s == first || first->phase == PHASE_END)) {
+		outputs_settle(s->run->outputs, layout);
+		s->run->is_settled = true;
+	}
+	if (s->is_settled || !s->run->is_settled)
+		return;
+	s->is_settled = true;
+	outputs_begin_side(s->run->outputs, s->number, layout);
 	if (s->passing != NULL)
 		passing_settle(s->passing, layout);
-	s->run->is_settled = true;
 }
 
 /* Progress */
@@ -848,8 +993,21 @@ end_batch(struct stream *s)
 		s->watermark_us = s->sources.combine.watermark_us;
 	wm_trigger_end(&s->trigger);
 	s->is_batch_full = false;
-	s->is_batch_ending = true;
+	s->is_batch_ending = !s->facts.shares_batches;
 	return true;
+}
+
+void
+stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us)
+{
+	s->run->state = *state;
+	if (stream_has_progress(s)) {
+		make_object(s);
+		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+		if (s->common->progress == CLI_PROGRESS_JSON)
+			cli_progress(wm_buf_span(&s->text));
+	}
+	report_next_batch(&s->run->report, watermark_us);
 }
 
 /* Whether the batch that is open ends with the end of one FILE, or of all of them. */
@@ -1215,14 +1373,18 @@ pause_for_input(struct stream *s)
 {
 	struct wm_err err;
 
+	s->is_hungry = true;
 	switch (before_read(s)) {
+	case WAIT_YIELD:
+		s->has_yielded = true;
+		return true;
 	case WAIT_BATCH_DUE:
 		return end_batch(s);
 	case WAIT_SILENCE:
 		return pass_silence(s);
 	case WAIT_SIGNAL:
 		if (wants_reopen != 0 && s->run->is_started)
-			outputs_reopen(s->run->outputs, inputs_layout(s->inputs));
+			reopen_outputs(s->run);
 		wants_reopen = 0;
 		if (stop_signal != 0)
 			return begin_end(s);
@@ -1234,6 +1396,9 @@ pause_for_input(struct stream *s)
 			show_bar(s);
 		if (!inputs_fill(s->inputs, s->input, &err))
 			fail(s, &err);
+		s->is_hungry = false;
+		if (s->partner != NULL)
+			s->fed_at_us = clock_us(CLOCK_MONOTONIC);
 		break;
 	}
 	s->is_ticking = is_tick_due(s);
@@ -1261,19 +1426,38 @@ read_other(struct stream *s, enum inputs_item item, int64_t due_us, const struct
 	fail(s, err);
 }
 
+/* The batch of a record as a whole number; false: it is none, and the record is rejected. */
+static bool
+read_batch(struct stream *s)
+{
+	const struct wm_value *value = &s->rec.fields[s->trigger_field];
+	struct wm_reading reading;
+
+	wm_reading_take(&reading, value);
+	if (reading.is_number && reading.number.is_exact && reading.number.fraction == 0 &&
+		reading.number.whole > INT64_MIN && reading.number.whole < INT64_MAX) {
+		s->batch_number = (int64_t)reading.number.whole;
+		return true;
+	}
+	s->run->report.rows_in++;
+	return reject_field(s, "bad-number", s->common->trigger_column, NULL, "no batch number", value->text, NULL);
+}
+
 /* What comes before a record that was read is judged by its batch; true if the record stands by itself. */
 static bool
 look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 {
 	if (!s->is_decided)
 		decide(s);
-	if (!s->run->is_settled)
+	if (!s->is_settled)
 		start_outputs(s, false);
 	if (s->band.is_there && wm_value_is_empty(time_value(s, &s->rec)) &&
 		band_is_punctuation(&s->band, inputs_reader(s->inputs, s->input), &s->rec)) {
 		*is_due = take_punctuation(s, due_us);
 		return false;
 	}
+	if (s->facts.batches_are_numbers && !read_batch(s))
+		return false;
 	if (!begins_batch(s))
 		return true;
 	s->phase = PHASE_TAKE_IN;
@@ -1301,6 +1485,21 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	return is_plain || look_at_record(s, due_us, is_due);
 }
 
+bool
+stream_peek_batch(struct stream *s, int64_t *number)
+{
+	bool is_due = false;
+
+	while (s->phase == PHASE_READ) {
+		if (read_record(s, WM_TIME_END, &is_due, false))
+			s->phase = PHASE_TAKE_IN;
+		if (s->is_ticking)
+			finish_tick(s);
+	}
+	*number = s->batch_number;
+	return s->phase == PHASE_TAKE_IN;
+}
+
 static ALWAYS_INLINE void
 hand_out(struct stream *s, struct stream_row *row, bool is_plain)
 {
@@ -1317,6 +1516,10 @@ static enum stream_item
 hand_out_watermark(struct stream *s, struct stream_row *row)
 {
 	row->watermark_us = s->watermark_us;
+	if (s->has_yielded) {
+		s->has_yielded = false;
+		return STREAM_YIELD;
+	}
 	if (s->is_ticking)
 		return STREAM_TICK;
 	row->watermark_before_us = s->watermark_before_us;
@@ -1412,7 +1615,7 @@ put_late(struct stream *s)
 
 	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
 		line = band_restate(&s->band, line, &none);
-	outputs_put_late(s->run->outputs, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+	outputs_put_late(s->run->outputs, s->number, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
 }
 
 void
@@ -1535,13 +1738,23 @@ stream_is_held(const struct stream *s)
 
 /* Finishing */
 
+/* --strict, and a record was rejected. */
+static bool
+is_strict_stop(const struct run *run)
+{
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->is_strict_stop)
+			return true;
+	return false;
+}
+
 /* Columns that no record had: NDJSON has no header that could have told before. */
 static bool
 warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->run->report.rows_in == 0)
+	if (s->run->report.rows_in == s->run->report.rows_punctuation)
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))
@@ -1630,17 +1843,35 @@ free_stream(struct stream *s)
 	wm_trigger_release(&s->trigger);
 	wm_buf_release(&s->text);
 	wm_buf_release(&s->time_text);
-	free(s->run);
 	free(s);
+}
+
+/* Over all streams of the run. */
+static struct wm_reader_counts
+count_lines(const struct run *run)
+{
+	struct wm_reader_counts all = { 0 };
+
+	for (size_t i = 0; i < run->streams_count; i++) {
+		struct wm_reader_counts counts = inputs_counts(run->streams[i]->inputs);
+
+		all.lines_blank += counts.lines_blank;
+		all.headers_repeated += counts.headers_repeated;
+		all.lines_unmatched += counts.lines_unmatched;
+	}
+	return all;
 }
 
 int
 stream_finish(struct stream *s, uint64_t open_count)
 {
-	struct wm_reader_counts counts = inputs_counts(s->inputs);
-	bool has_unseen = warn_unseen_columns(s);
-	bool has_lost = s->run->report.rows_rejected != 0 && !outputs_has_rejects(s->run->outputs);
-	int status = has_unseen || has_lost || s->is_strict_stop ? CLI_REJECTED : CLI_DONE;
+	struct run *run = s->run;
+	struct wm_reader_counts counts = count_lines(run);
+	bool has_unseen = false, has_lost = run->report.rows_rejected != 0 && !outputs_has_rejects(run->outputs);
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		has_unseen |= warn_unseen_columns(run->streams[i]);
+	int status = has_unseen || has_lost || is_strict_stop(run) ? CLI_REJECTED : CLI_DONE;
 
 	assert(report_is_closed(&s->run->report));
 	bool is_too_late = s->common->fail_late_whole != 0 &&
@@ -1649,7 +1880,8 @@ stream_finish(struct stream *s, uint64_t open_count)
 	if (is_too_late)
 		status = CLI_TOO_LATE;
 	cli_bar_end();
-	start_outputs(s, true);
+	for (size_t i = 0; i < run->streams_count; i++)
+		start_outputs(run->streams[i], true);
 	s->run->report.lines_blank = counts.lines_blank;
 	s->run->report.headers_repeated = counts.headers_repeated;
 	s->run->report.lines_unmatched = counts.lines_unmatched;
@@ -1667,8 +1899,10 @@ stream_finish(struct stream *s, uint64_t open_count)
 	if (s->run->metrics.path != NULL)
 		write_metrics(s);
 	metrics_release(&s->run->metrics);
-	outputs_close(s->run->outputs);
-	free_stream(s);
+	outputs_close(run->outputs);
+	for (size_t i = 0; i < run->streams_count; i++)
+		free_stream(run->streams[i]);
+	free(run);
 	if (stop_signal != 0) {
 		signal((int)stop_signal, SIG_DFL);
 		raise((int)stop_signal);

@@ -32,6 +32,8 @@
 #include "cmd/report.h"
 #include "lib/base/value.h"
 
+struct outputs;
+struct passing;
 struct stream;
 
 /* What a tool is, for the stream. */
@@ -53,6 +55,9 @@ struct stream_facts {
 	int64_t not_before_us;
 	int64_t not_after_us;
 
+	bool batches_are_numbers; /* --trigger column:C is of whole numbers; another value rejects the record (bad-number) */
+	bool shares_batches;      /* two streams have them in common: stream_end_common_batch() */
+	bool is_part;             /* with is_passing: lines are a part of the rows of the result */
 	bool is_passing;   /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
 	bool passes_late;  /* late records pass with the others */
 	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
@@ -61,6 +66,14 @@ struct stream_facts {
 
 /* Exits 2 on misuse that the options alone show. */
 struct stream *stream_open(const struct cli_common *common, const struct stream_facts *facts);
+
+/*
+ * A second stream of the same run, for a tool that takes two: it has inputs, event time, watermark and trigger of its own; outputs, ledger
+ * and clock are those of the first, which finishes both. What of the options is about these is read from the first's. While one
+ * waits for input the other's is read ahead, so that one who writes to both does not wait for ever.
+ */
+struct stream *stream_open_beside(
+	struct stream *first, const struct cli_common *common, const struct stream_facts *facts);
 
 enum stream_need {
 	STREAM_TEXT,         /* as it is */
@@ -87,7 +100,14 @@ void stream_stamp(struct stream *s, const struct wm_span *names, size_t count);
  */
 void stream_begin(struct stream *s, const struct wm_span *names, size_t names_count);
 
-enum stream_item { STREAM_RECORD, STREAM_WATERMARK, STREAM_PUNCTUATION, STREAM_TICK, STREAM_END };
+enum stream_item {
+	STREAM_RECORD,
+	STREAM_WATERMARK,
+	STREAM_PUNCTUATION,
+	STREAM_TICK,
+	STREAM_YIELD, /* of two streams: it would wait, and the other one need not, or this one is idle; see stream_set_patience() */
+	STREAM_END
+};
 
 /* Fields are for reading, borrowed until the next call of stream_next(). */
 struct stream_row {
@@ -106,6 +126,33 @@ struct stream_row {
 /* due_us: the next watermark at which the operator has something to do; WM_TIME_NONE: now. */
 enum stream_item stream_next(struct stream *s, int64_t due_us, struct stream_row *row);
 
+/* How long a stream of two waits for input. */
+enum stream_patience {
+	STREAM_WAITS = 0,      /* for ever */
+	STREAM_WAITS_FOR_IDLE, /* until it is idle by --idle-wall */
+	STREAM_YIELDS          /* until the other one has input */
+};
+void stream_set_patience(struct stream *s, enum stream_patience patience);
+
+/* Of two streams: whether it has something to give without waiting. */
+bool stream_is_ready(const struct stream *s);
+
+/* How far the stream has come: its own watermark, without -w the highest event time; WM_TIME_NONE before the first. Tells which of two is behind. */
+int64_t stream_position_us(const struct stream *s);
+
+/* Whether its layout is known, so that its columns are; and whether it has given all that it has. */
+bool stream_has_layout(const struct stream *s);
+bool stream_has_ended(const struct stream *s);
+
+/*
+ * With --trigger column:C whose values are whole numbers (batches_are_numbers): the batch that comes next, read as far as its first record.
+ * False when none comes. Where no batch is open: at the beginning, and after the STREAM_WATERMARK that ends one.
+ */
+bool stream_peek_batch(struct stream *s, int64_t *number);
+
+/* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
+void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
+
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);
 void stream_late(struct stream *s, int64_t windows_missed);
@@ -113,6 +160,10 @@ void stream_duplicate(struct stream *s);
 
 /* Writes the current record, with a value for each stamp (NULL: there are none). */
 void stream_pass(struct stream *s, const struct wm_value *values);
+
+/* What passes, for a tool that makes rows of several records; only if is_passing. */
+struct passing *stream_passing(struct stream *s);
+struct outputs *stream_outputs(struct stream *s);
 
 /*
  * The current record as a line that can be kept, and one that was kept, which is written, with this watermark in it if it is stamped. Between them

@@ -82,6 +82,7 @@ struct wm_reader {
 	const char *input_line_end;
 	struct wm_buf input_header; /* its header line, without line end */
 	size_t input_header_len;    /* of it, or NO_HEADER_LEN */
+	bool is_in_layout;          /* it is written as the stream is */
 	uint32_t *order;            /* field of the input for each column of the stream; NULL: the same order */
 
 	/* The buffer: what was read and not yet taken is data[begin] to data[end]. */
@@ -90,6 +91,11 @@ struct wm_reader {
 	size_t end;
 	size_t capacity; /* SLACK_BYTES are behind it */
 	size_t looked;   /* bytes behind begin that need no second look */
+
+	/* Read before it was wanted. */
+	struct wm_buf ahead;
+	size_t ahead_taken;
+	bool is_ahead_at_end;
 
 	/* Fields of the current record; of CSV, the place of each in the input. */
 	struct wm_value *values;
@@ -207,6 +213,7 @@ new_reader(const struct wm_reader_options *options)
 	reader->fd = -1;
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
+	wm_buf_init(&reader->ahead, WM_BUF_UNBOUNDED);
 	if (options->record_bytes_max == 0)
 		reader->options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
 	if (options->read_buffer_bytes == 0)
@@ -243,6 +250,7 @@ wm_reader_free(struct wm_reader *reader)
 	wm_header_release(&reader->columns);
 	wm_buf_release(&reader->header_line);
 	wm_buf_release(&reader->input_header);
+	wm_buf_release(&reader->ahead);
 	free(reader->first_name);
 	free(reader->name);
 	free(reader->order);
@@ -345,6 +353,9 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->begin = reader->end = reader->looked = 0;
 	reader->is_finding = false;
 	reader->has_lines = false;
+	wm_buf_reset(&reader->ahead);
+	reader->ahead_taken = 0;
+	reader->is_ahead_at_end = false;
 	if (reader->scan != NULL)
 		reader->row = reader->scan->rows_count;
 	reader->input_header_len = NO_HEADER_LEN;
@@ -379,6 +390,57 @@ close_input(struct wm_reader *reader)
 	reader->stage = STAGE_CLOSED;
 }
 
+/* What was read ahead goes first; 0: it is at its end. */
+static size_t
+take_ahead(struct wm_reader *reader, size_t room)
+{
+	struct wm_buf *ahead = &reader->ahead;
+	size_t left = ahead->len - reader->ahead_taken, len = left < room ? left : room;
+
+	if (len != 0)
+		memcpy(reader->data + reader->end, ahead->data + reader->ahead_taken, len);
+	reader->ahead_taken += len;
+	if (reader->ahead_taken == ahead->len) {
+		wm_buf_reset(ahead);
+		reader->ahead_taken = 0;
+	}
+	return len;
+}
+
+bool
+wm_reader_read_ahead(struct wm_reader *reader, uint64_t *bytes, struct wm_err *err)
+{
+	struct wm_buf *ahead = &reader->ahead;
+
+	assert(reader->fd >= 0);
+	if (!reader->is_ahead_at_end) {
+		char *room = wm_buf_room(ahead, reader->options.read_bytes_max);
+		ssize_t got = read(reader->fd, room, reader->options.read_bytes_max);
+
+		if (got < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+			wm_err_set(err, WM_ERR_IO, "%s: %s", reader->name, strerror(errno));
+			close_input(reader);
+			return false;
+		}
+		reader->is_ahead_at_end = got == 0;
+		ahead->len += got > 0 ? (size_t)got : 0;
+	}
+	*bytes = ahead->len - reader->ahead_taken;
+	return true;
+}
+
+bool
+wm_reader_has_ahead(const struct wm_reader *reader)
+{
+	return reader->ahead.len != 0 || reader->is_ahead_at_end;
+}
+
+bool
+wm_reader_is_ahead_at_end(const struct wm_reader *reader)
+{
+	return reader->is_ahead_at_end;
+}
+
 bool
 wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 {
@@ -395,7 +457,9 @@ wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 		grow_buffer(reader, reader->capacity > highest / 2 ? highest : reader->capacity * 2);
 	size_t room = reader->capacity - reader->end, most = reader->options.read_bytes_max;
 	assert(room > 0); /* a record that fills the highest capacity is too long */
-	ssize_t got = read(reader->fd, reader->data + reader->end, room < most ? room : most);
+	ssize_t got = reader->ahead.len != 0 || reader->is_ahead_at_end
+		? (ssize_t)take_ahead(reader, room < most ? room : most)
+		: read(reader->fd, reader->data + reader->end, room < most ? room : most);
 	if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 		return true;
 	if (got < 0) {
@@ -500,8 +564,12 @@ detect_format(const struct wm_reader *reader, struct wm_span line)
 static void
 fix_stream(struct wm_reader *reader)
 {
-	if (reader->first_name != NULL)
+	if (reader->first_name != NULL) {
+		reader->is_in_layout = reader->order == NULL && reader->input_delimiter == reader->delimiter &&
+			strcmp(reader->input_line_end, reader->line_end) == 0;
 		return;
+	}
+	reader->is_in_layout = true;
 	reader->first_name = wm_memdup(reader->name, strlen(reader->name));
 	reader->format = reader->input_format;
 	reader->delimiter = reader->input_delimiter;
@@ -745,6 +813,7 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 		wm_header_release(&header);
 		if (!is_well)
 			return WM_READ_FAILED;
+		fix_stream(reader);
 	} else {
 		reader->columns = header;
 		fix_stream(reader);
@@ -1405,18 +1474,16 @@ wm_reader_columns(const struct wm_reader *reader)
 	return &reader->columns;
 }
 
+const struct wm_header *
+wm_reader_names(const struct wm_reader *reader)
+{
+	return &reader->names;
+}
+
 struct wm_value
 wm_reader_line_field(struct wm_reader *reader, size_t column)
 {
 	return wm_lines_field(reader->lines, column);
-}
-
-/* Whether the current input has the layout of the stream. */
-static bool
-is_in_layout(const struct wm_reader *reader)
-{
-	return reader->order == NULL && reader->input_delimiter == reader->delimiter &&
-		strcmp(reader->input_line_end, reader->line_end) == 0;
 }
 
 struct wm_span
@@ -1424,7 +1491,7 @@ wm_reader_line(struct wm_reader *reader, const struct wm_record *rec, struct wm_
 {
 	struct wm_span raw = rec->raw;
 
-	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader))
+	if (raw.data[raw.len - 1] == '\n' && reader->is_in_layout)
 		return raw;
 	wm_buf_reset(scratch);
 	wm_reader_render(reader, rec, scratch);
@@ -1437,7 +1504,7 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
 	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
 
-	if (raw.data[raw.len - 1] == '\n' && is_in_layout(reader)) {
+	if (raw.data[raw.len - 1] == '\n' && reader->is_in_layout) {
 		wm_buf_add(out, raw.data, raw.len);
 		return;
 	}

@@ -123,6 +123,16 @@ enum wm_read_result wm_reader_next(
 /* Reads once. False with WM_ERR_IO; an interrupted read (EINTR) is true and no progress. */
 WM_MUST_CHECK bool wm_reader_fill(struct wm_reader *reader, struct wm_err *err);
 
+/*
+ * Reads once, while it is not this input's turn: what came is kept, and given out by wm_reader_fill() before anything else. After
+ * its end nothing more is read. *bytes: how much is kept.
+ */
+WM_MUST_CHECK bool wm_reader_read_ahead(struct wm_reader *reader, uint64_t *bytes, struct wm_err *err);
+
+/* Whether wm_reader_fill() has something that was read ahead, be it the end. */
+bool wm_reader_has_ahead(const struct wm_reader *reader);
+bool wm_reader_is_ahead_at_end(const struct wm_reader *reader);
+
 /* The descriptor of the current input, to poll; -1 between inputs. */
 int wm_reader_fd(const struct wm_reader *reader);
 const char *wm_reader_name(const struct wm_reader *reader);
@@ -147,6 +157,9 @@ struct wm_span wm_reader_header(const struct wm_reader *reader);
 
 /* The columns of the stream, in their order; none for NDJSON and logfmt. Lines of text: those of the format. */
 const struct wm_header *wm_reader_columns(const struct wm_reader *reader);
+
+/* The names that the options tell (columns), whatever the format; none where they tell none. */
+const struct wm_header *wm_reader_names(const struct wm_reader *reader);
 
 /* Lines of text, logfmt aside: what a column of the current record says; borrowed until the next one. */
 struct wm_value wm_reader_line_field(struct wm_reader *reader, size_t column);

@@ -9,7 +9,7 @@ void
 wm_stamps_init(struct wm_stamps *stamps, const struct wm_row_format *format, const struct wm_header *header,
 	const struct wm_span *names, size_t count)
 {
-	*stamps = (struct wm_stamps){ .count = count, .own_count = header->count };
+	*stamps = (struct wm_stamps){ .count = count, .own_count = header->count, .is_plain = wm_row_is_plain(format) };
 	wm_columns_init(&stamps->columns, format);
 	for (size_t i = 0; i < header->count; i++)
 		wm_columns_append(&stamps->columns, header->names[i]);
@@ -72,8 +72,12 @@ append_fields(const struct wm_stamps *stamps, struct wm_span line, const struct 
 	struct wm_span content = wm_cut_content(line);
 
 	wm_buf_add(out, content.data, content.len);
-	for (size_t i = 0; i < stamps->count; i++)
-		wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
+	if (stamps->is_plain) {
+		wm_row_put_more(out, format, values, stamps->count);
+	} else {
+		for (size_t i = 0; i < stamps->count; i++)
+			wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
+	}
 	/* The end of a line is its own. */
 	wm_buf_add(out, line.data + content.len, line.len - content.len);
 }

@@ -24,6 +24,7 @@ struct wm_stamps {
 	size_t *places;            /* of the stamps, among the columns */
 	size_t count;
 	size_t own_count; /* columns that records of CSV bring with them */
+	bool is_plain;    /* stamps need no quotes */
 	struct wm_fields fields;
 	struct wm_buf plain; /* of a record of CSV that is to be changed: with empty fields for what is added */
 };
@@ -37,7 +38,7 @@ void wm_stamps_release(struct wm_stamps *stamps);
 void wm_stamps_put_header(const struct wm_stamps *stamps, struct wm_span line, struct wm_buf *out);
 
 /*
- * A record with a value for each stamp, appended to out (born WM_BUF_UNBOUNDED). line is whole, in the layout of the stream, with its line
+ * A record with a value for each stamp, which is a time or number in our own words, or null; appended to out (born WM_BUF_UNBOUNDED). line is whole, in the layout of the stream, with its line
  * end. is_new: it is known to have none of the columns; only asked of NDJSON.
  */
 void wm_stamps_put(

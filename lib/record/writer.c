@@ -295,6 +295,31 @@ put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delim
 	return true;
 }
 
+bool
+wm_row_is_plain(const struct wm_row_format *format)
+{
+	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+
+	return strchr("0123456789+-:.TZe", delimiter) == NULL;
+}
+
+void
+wm_row_put_more(
+	struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
+{
+	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+	size_t bytes = count;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += values[i].text.len;
+	char *row = wm_buf_room(out, bytes), *to = row;
+	for (size_t i = 0; i < count; i++) {
+		*to++ = delimiter;
+		to = put_text(to, values[i].text);
+	}
+	out->len += (size_t)(to - row);
+}
+
 void
 wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
 	const struct wm_value *values, size_t count)

@@ -57,6 +57,13 @@ void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t f
 void wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
 	const struct wm_value *values, size_t count);
 
+/* Whether times and numbers that are printed here need no quotes in CSV: the delimiter is none of their characters. */
+bool wm_row_is_plain(const struct wm_row_format *format);
+
+/* Appends such fields to a row of CSV or TSV that has some already. */
+void wm_row_put_more(
+	struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count);
+
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);
 
