@@ -149,7 +149,8 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	p->is_settled = true;
 	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0 && !p->is_part;
 	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
-		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
+		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE ||
+			(is_lines(p->of_stream) && p->layout.format == WM_FORMAT_CSV));
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
 	for (size_t i = 0; i < p->stamps.own_count; i++)
@@ -228,7 +229,7 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 	split(p, *line);
 	if (!p->has_columns)
 		tell_first(p);
-	if (!find_unknown(p, &name))
+	if (!find_unknown(p, &name) || outputs_format(p->outputs) == WM_FORMAT_NDJSON)
 		return true;
 	struct wm_buf shown;
 	wm_buf_init(&shown, WM_BUF_UNBOUNDED);

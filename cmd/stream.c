@@ -1552,6 +1552,7 @@ next_item(struct stream *s, int64_t due_us, struct stream_row *row)
 			is_due = take_in(s, due_us, false);
 		if (s->phase == PHASE_PUNCTUATION && !is_due) {
 			s->phase = PHASE_READ;
+			row->watermark_us = s->watermark_us;
 			if (s->facts.is_passing)
 				return STREAM_PUNCTUATION;
 		}
@@ -1909,6 +1910,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	s->run->report.lines_blank = counts.lines_blank;
 	s->run->report.headers_repeated = counts.headers_repeated;
 	s->run->report.lines_unmatched = counts.lines_unmatched;
+	outputs_end_results(s->run->outputs);
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);
