@@ -1136,9 +1136,9 @@ check_band(const struct cli_common *common)
 }
 
 static void
-check_sources(struct cli_common *common)
+check_sources(const struct cli_tool *tool, struct cli_common *common)
 {
-	bool has_sources = common->source_column != NULL || common->merge;
+	bool has_sources = common->source_column != NULL || common->merge || tool->takes_two;
 	const struct {
 		const char *option;
 		bool is_given;
@@ -1232,7 +1232,7 @@ check_common(const struct cli_tool *tool, struct cli_common *common)
 	check_trigger(common);
 	check_guards(tool, common);
 	check_band(common);
-	check_sources(common);
+	check_sources(tool, common);
 	check_zone_and_reference(common);
 	check_reports(common);
 	check_ofmt(common);
@@ -1267,6 +1267,24 @@ add_options(struct parse *parse, size_t count, const struct cli_option *options)
 	return count;
 }
 
+/* Takes out the common options that the tool lacks; returns how many rows are left. */
+static size_t
+leave_out(struct parse *parse, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t row = 0; row < count; row++) {
+		const char *const *name = parse->tool->without;
+
+		while (name != NULL && *name != NULL &&
+			(is_heading(&parse->table[row]) || strcmp(*name, parse->table[row].name) != 0))
+			name++;
+		if (name == NULL || *name == NULL)
+			parse->table[kept++] = parse->table[row];
+	}
+	return kept;
+}
+
 static void
 join_options(struct parse *parse)
 {
@@ -1275,6 +1293,7 @@ join_options(struct parse *parse)
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		if ((parse->tool->groups & groups[i].mask) == groups[i].mask)
 			count = add_options(parse, count, groups[i].options);
+	count = leave_out(parse, count);
 	parse->table[count] = (struct cli_option)CLI_END;
 }
 

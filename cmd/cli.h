@@ -103,9 +103,11 @@ struct cli_tool {
 	const char *usage;    /* "[OPTION]... [FILE]..." */
 	const char *examples; /* two or three lines at the end of --help, separated by line ends; 78 columns */
 	const struct cli_option
-		*options;      /* its own, which come first in --help and replace common ones of the same name */
-	unsigned groups;       /* of enum cli_group */
-	bool measures_arrival; /* --ingest has a use without --max-ahead */
+		*options;           /* its own, which come first in --help and replace common ones of the same name */
+	unsigned groups;            /* of enum cli_group */
+	bool measures_arrival;      /* --ingest has a use without --max-ahead */
+	const char *const *without; /* names of common options that it lacks, NULL behind the last; NULL: it has all */
+	bool takes_two;             /* LEFT and RIGHT, each a source of its own */
 	bool merges_files; /* several FILEs are read side by side without --merge too, unless a column tells sources */
 };
 

@@ -454,15 +454,40 @@ has_sources(const struct explanation *e)
 	return e->common->merge || e->common->source_column != NULL;
 }
 
+/* Whether rows may carry a watermark that is followed: a stamped input goes with no event time but its own. */
+static bool
+may_come_in_band(const struct explanation *e)
+{
+	const char *column = e->common->watermark_column, *time = e->common->time_column;
+
+	if (column != NULL)
+		return strcmp(column, "none") != 0;
+	return e->common->delay.text == NULL && (time == NULL || strcmp(time, BAND_TIME) == 0);
+}
+
+/* Without a delay. */
+static void
+explain_band(struct explanation *e)
+{
+	if (may_come_in_band(e)) {
+		say(e, "As it comes with the rows, in column '");
+		add_shown(e, e->common->watermark_column == NULL ? BAND_WATERMARK : e->common->watermark_column);
+		wm_buf_add_text(&e->text, "'.");
+	}
+	if (e->common->watermark_column == NULL || !may_come_in_band(e))
+		say(e,
+			"%s, as there is no -w: no row is late. For input in order, or to see results before the input "
+			"ends, give a delay (-w 0s).",
+			may_come_in_band(e) ? "Where that is missing there is none" : "None");
+}
+
 static void
 explain_watermark(struct explanation *e)
 {
 	const struct cli_common *common = e->common;
 
 	if (!e->has_watermark) {
-		say(e,
-			"None, as there is no -w: no row is late. For input in order, or to see results before the "
-			"input ends, give a delay (-w 0s). A stamped input brings its own (" BAND_WATERMARK ").");
+		explain_band(e);
 		end_paragraph(e, "Watermark");
 		return;
 	}
@@ -555,7 +580,11 @@ explain_append(struct explanation *e)
 {
 	const struct range window = range_of(e, e->start_us, e->end_us);
 
-	if (!e->has_watermark) {
+	if (!e->has_watermark && may_come_in_band(e)) {
+		say(e,
+			"A window is written when the watermark in the rows has reached its end, and the others at the "
+			"end of the input.");
+	} else if (!e->has_watermark) {
 		say(e, "All windows are written at the end of the input.");
 	} else if (!is_reachable(e)) {
 		say(e, "%s is written at the end of the input: no time of the years 1 to %d completes it.", window.text,

@@ -310,6 +310,12 @@ put_header(struct outputs *outputs)
 	outputs_put_header(outputs, wm_buf_span(line));
 }
 
+struct wm_row_format
+outputs_row_format(const struct outputs *outputs)
+{
+	return outputs->row_format;
+}
+
 enum wm_format
 outputs_format(const struct outputs *outputs)
 {

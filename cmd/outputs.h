@@ -41,6 +41,9 @@ void outputs_set_columns(struct outputs *outputs, const struct wm_span *names, s
 /* The format of results, after outputs_settle(); WM_FORMAT_AUTO: nothing told it. A table counts as CSV. */
 enum wm_format outputs_format(const struct outputs *outputs);
 
+/* How rows of results look, after outputs_settle(). */
+struct wm_row_format outputs_row_format(const struct outputs *outputs);
+
 /* Names the columns of results, borrowed, and begins them; once, after outputs_settle(). */
 void outputs_begin_rows(struct outputs *outputs, const struct wm_span *names, size_t count);
 

@@ -255,8 +255,8 @@ passing_layout(const struct passing *p)
 	return &p->layout;
 }
 
-const struct wm_columns *
-passing_columns(const struct passing *p, size_t *count)
+struct wm_columns *
+passing_columns(struct passing *p, size_t *count)
 {
 	*count = p->has_columns ? p->told_count : 0;
 	return &p->columns;

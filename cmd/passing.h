@@ -47,7 +47,7 @@ WM_MUST_CHECK bool passing_admit(struct passing *passing, struct wm_reader *read
  * admitted, where there is none; count 0 before.
  */
 const struct wm_row_format *passing_layout(const struct passing *passing);
-const struct wm_columns *passing_columns(const struct passing *passing, size_t *count);
+struct wm_columns *passing_columns(struct passing *passing, size_t *count);
 
 /* Writes a record that was admitted, with values for the stamps. rec: where the stamps' fields are; NULL: there are no stamps. */
 void passing_put(

@@ -1676,6 +1676,30 @@ stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
 }
 
 void
+stream_count_row(struct stream *s)
+{
+	s->run->report.rows_out++;
+}
+
+int64_t
+stream_watermark_us(const struct stream *s)
+{
+	return s->watermark_us;
+}
+
+struct passing *
+stream_passing(struct stream *s)
+{
+	return s->passing;
+}
+
+struct outputs *
+stream_outputs(struct stream *s)
+{
+	return s->run->outputs;
+}
+
+void
 stream_tell_watermark(struct stream *s, int64_t watermark_us)
 {
 	char text[WM_INSTANT_TEXT_MAX];

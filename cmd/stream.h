@@ -182,6 +182,12 @@ void stream_pass_punctuation(struct stream *s);
 /* Writes punctuation into a stream of records that pass: a value in the column of that name, which is the band's or a stamp. */
 void stream_put_lone(struct stream *s, struct wm_span name, const struct wm_value *value);
 
+/* Counts a row of results that was written by other ways. */
+void stream_count_row(struct stream *s);
+
+/* The watermark in force, or WM_TIME_NONE. */
+int64_t stream_watermark_us(const struct stream *s);
+
 /* Whether the watermark comes with the records; known once the first has come. */
 bool stream_is_in_band(const struct stream *s);
 

@@ -282,6 +282,15 @@ holds_late() {
 	window "$(us_of 23:00) $example" -- --tumbling 5m
 	refute_written
 	assert_equal "$(late_rows)" 0
+	# but for what the rows carry
+	run -0 "$build/wm-window" --tumbling 5m --explain
+	assert_line --partial "Column '_time', which wm-stamp writes."
+	text=$(tr -s '\n ' ' ' <<<"$output")
+	[[ $text == *"As it comes with the rows, in column '_watermark'. Where that is missing there is none, as there is no -w"*"written when the watermark in the rows has reached its end"* ]]
+	run -0 "$build/wm-window" -t time --watermark-column until --tumbling 5m --explain
+	[[ $(tr -s '\n ' ' ' <<<"$output") == *"As it comes with the rows, in column 'until'. "* ]]
+	run -0 "$build/wm-window" --watermark-column none --tumbling 5m --explain
+	refute_output --partial 'comes with the rows'
 	run -0 "$build/wm-window" -q -t time --tumbling 5m rows.csv
 	assert_written
 	explain --tumbling 5m --mode complete -w 0s

@@ -445,12 +445,12 @@ t0=1970-01-01T00:0
 
 @test "of a stamped stream nobody can say which delay would have been long enough" {
 	# the row that pushed the watermark was taken out
-	wm-stamp -q -t time -w 6h "$quakes.ndjson" | grep '"net": "pr"' >pr
-	run -0 --separate-stderr bash -c 'wm-window --tumbling 1ms <pr 2>&1 >windows'
+	wm-stamp -q -t time -w 6h "$quakes.ndjson" | grep '"net": "pr"' >rows
+	run -0 --separate-stderr bash -c 'wm-window --tumbling 1ms <rows 2>&1 >windows'
 	assert_line --index 0 --regexp '^wm-window: [0-9]+ of 62 rows were late and dropped \([0-9.]+%\): --late FILE keeps such rows$'
 	assert_line --index 1 'wm-window: the delay that the stream was stamped with is short for this source'
 	assert_equal "${#lines[@]}" 2
-	run -0 --separate-stderr bash -c 'tac pr | wm-window --tumbling 1ms 2>&1 >windows'
+	run -0 --separate-stderr bash -c 'tac rows | wm-window --tumbling 1ms 2>&1 >windows'
 	assert_line --index 1 'wm-window: most rows were late: are they still in the order in which they were stamped?'
 }
 

@@ -44,11 +44,13 @@ struct group {
 };
 
 struct older {
-	size_t first, count, capacity;
-	struct session *at[]; /* from first on */
+	uint32_t first, count, capacity; /* a power of two */
+	struct session *at[];            /* from first on */
 };
 
+/* Lists come from pools up to four sizes. */
 #define OLDER_CAPACITY_MIN 4
+#define OLDER_POOLS 4
 
 /*
  * What does not fit the cells of many sessions (long texts, the values of percentiles) shares an
@@ -86,6 +88,9 @@ struct held {
 /* Records between two steps of one: enough that what was asked for has come. */
 #define HELD_STEP 4
 
+#define LINE_BYTES ((size_t)64)
+#define LINES_WASTE_MAX 6 /* a part of so many */
+
 /* Sessions taken from the expiry at once, and rows ahead for which memory is fetched. */
 #define EXPIRE_MAX 32
 #define FETCH_AHEAD 8
@@ -116,11 +121,12 @@ struct wm_sessions {
 	size_t cell_bytes;
 
 	int64_t watermark_us;
-	int64_t watermark_before_us; /* in force before the last advance */
-	struct wm_keyed groups;      /* struct group */
-	struct wm_pool pool;         /* struct session */
-	struct wm_expiry expiry;     /* append */
-	size_t older_bytes;
+	int64_t watermark_before_us;             /* in force before the last advance */
+	struct wm_keyed groups;                  /* struct group */
+	struct wm_pool pool;                     /* struct session */
+	struct wm_expiry expiry;                 /* append */
+	struct wm_pool older_pools[OLDER_POOLS]; /* struct older, by capacity */
+	size_t older_bytes;                      /* of longer ones */
 
 	struct home *homes;
 	size_t homes_count, homes_capacity;
@@ -162,6 +168,58 @@ struct wm_sessions {
 	struct wm_value *row_keys;
 };
 
+/* Lists of sessions */
+
+static size_t
+older_size(size_t capacity)
+{
+	return sizeof(struct older) + capacity * sizeof(struct session *);
+}
+
+/* The pool for lists of a capacity; NULL: they have memory of their own. */
+static struct wm_pool *
+older_pool(struct wm_sessions *w, size_t capacity)
+{
+	unsigned number = (unsigned)__builtin_ctzll(capacity / OLDER_CAPACITY_MIN);
+
+	return number < OLDER_POOLS ? &w->older_pools[number] : NULL;
+}
+
+static struct older *
+older_new(struct wm_sessions *w, size_t capacity)
+{
+	struct wm_pool *pool = older_pool(w, capacity);
+	struct older *older = pool != NULL ? wm_pool_take(pool) : wm_malloc(older_size(capacity));
+
+	assert(capacity <= UINT32_MAX);
+	*older = (struct older){ .capacity = (uint32_t)capacity };
+	if (pool == NULL)
+		w->older_bytes += older_size(capacity);
+	return older;
+}
+
+static void
+older_free(struct wm_sessions *w, struct older *older)
+{
+	struct wm_pool *pool = older == NULL ? NULL : older_pool(w, older->capacity);
+
+	if (pool != NULL) {
+		wm_pool_give(pool, older);
+	} else if (older != NULL) {
+		w->older_bytes -= older_size(older->capacity);
+		free(older);
+	}
+}
+
+/* Whole lines of the cache, where that wastes little: one less to wait for, for every other session. */
+static size_t
+object_bytes(size_t bytes)
+{
+	size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+
+	return lines - bytes <= bytes / LINES_WASTE_MAX ? lines : bytes;
+}
+
 struct wm_sessions *
 wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode mode,
 	const struct wm_pane_options *panes, bool spark)
@@ -180,7 +238,9 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	w->cell_bytes = wm_agg_cell_bytes(agg);
 	w->watermark_us = w->watermark_before_us = spark ? 0 : WM_TIME_NONE;
 	wm_keyed_init(&w->groups, sizeof(struct group));
-	wm_pool_init(&w->pool, w->cell_at + w->cell_bytes);
+	wm_pool_init(&w->pool, object_bytes(w->cell_at + w->cell_bytes));
+	for (size_t i = 0; i < OLDER_POOLS; i++)
+		wm_pool_init(&w->older_pools[i], older_size((size_t)OLDER_CAPACITY_MIN << i));
 	w->cell = wm_malloc(w->cell_bytes);
 	w->empty_cell = wm_malloc(w->cell_bytes);
 	wm_agg_cell_init(agg, w->empty_cell);
@@ -203,7 +263,9 @@ wm_sessions_free(struct wm_sessions *w)
 	if (w == NULL)
 		return;
 	for (struct wm_entry *entry; (entry = wm_keyed_next(&w->groups, &at)) != NULL;)
-		free(((struct group *)wm_entry_value(entry))->older);
+		older_free(w, ((struct group *)wm_entry_value(entry))->older);
+	for (size_t i = 0; i < OLDER_POOLS; i++)
+		wm_pool_release(&w->older_pools[i]);
 	wm_keyed_release(&w->groups);
 	wm_pool_release(&w->pool);
 	wm_expiry_release(&w->expiry);
@@ -388,20 +450,18 @@ older_fit(struct wm_sessions *w, struct group *group, size_t capacity)
 	struct older *older = group->older;
 
 	if (older == NULL) {
-		older = wm_malloc(sizeof(*older) + capacity * sizeof(older->at[0]));
-		*older = (struct older){ .capacity = capacity };
-		group->older = older;
-		w->older_bytes += sizeof(*older) + capacity * sizeof(older->at[0]);
+		group->older = older_new(w, capacity);
 		return;
 	}
-	memmove(older->at, older->at + older->first, older->count * sizeof(older->at[0]));
-	older->first = 0;
-	if (capacity == older->capacity)
+	if (capacity == older->capacity) {
+		memmove(older->at, older->at + older->first, older->count * sizeof(older->at[0]));
+		older->first = 0;
 		return;
-	w->older_bytes += capacity * sizeof(older->at[0]);
-	w->older_bytes -= older->capacity * sizeof(older->at[0]);
-	group->older = wm_reallocarray(older, 1, sizeof(*older) + capacity * sizeof(older->at[0]));
-	group->older->capacity = capacity;
+	}
+	group->older = older_new(w, capacity);
+	group->older->count = older->count;
+	memcpy(group->older->at, older->at + older->first, older->count * sizeof(older->at[0]));
+	older_free(w, older);
 }
 
 static void
@@ -469,9 +529,7 @@ forget(struct wm_sessions *w, struct session *session)
 	w->counts.removed++;
 	if (group->newest != NULL)
 		return;
-	if (group->older != NULL)
-		w->older_bytes -= sizeof(*group->older) + group->older->capacity * sizeof(group->older->at[0]);
-	free(group->older);
+	older_free(w, group->older);
 	for (size_t i = 0; i < HELD_MAX; i++)
 		if (w->held[i].entry == entry)
 			w->held[i].entry = NULL;
@@ -722,7 +780,7 @@ can_hold(const struct wm_sessions *w, const struct wm_reading *readings, struct 
 	return wm_readings_text_bytes(readings, w->readings_count, key) <= HELD_TEXT_MAX;
 }
 
-static void
+static __attribute__((noinline)) void
 hold(struct wm_sessions *w, const struct wm_window_record *record, struct wm_span key, uint8_t tag, int64_t end_us)
 {
 	struct held *held = held_at(w, w->held_next);
@@ -1049,6 +1107,8 @@ wm_sessions_bytes(const struct wm_sessions *w)
 
 	for (size_t i = 0; i < w->homes_count; i++)
 		bytes += w->homes[i].arena.bytes;
+	for (size_t i = 0; i < OLDER_POOLS; i++)
+		bytes += w->older_pools[i].bytes;
 	return bytes + w->ready_capacity * sizeof(w->ready[0]) + w->gone_capacity * sizeof(w->gone[0]) +
 		(w->due_capacity + w->changed_capacity) * sizeof(w->due[0]);
 }

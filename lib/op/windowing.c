@@ -19,6 +19,9 @@
 /* How many rows ahead the memory of a row is fetched while windows are written. */
 #define ROWS_AHEAD 8
 
+/* Rows for which memory is kept from one advance to the next. */
+#define READY_KEPT_MAX ((size_t)1 << 16)
+
 /*
  * With many keys a record waits for memory, for the place of its key and for its entry. So records for a slice with so many
  * keys are held back, once they have been judged, for a few more, while that memory is fetched, and
@@ -1139,6 +1142,12 @@ end_draining(struct wm_windowing *w)
 		forget_panes(w);
 	}
 	wm_arena_release(&w->ready_arena);
+	/* A window with very many keys is not to be remembered. */
+	if (w->ready_capacity > READY_KEPT_MAX) {
+		free(w->ready);
+		w->ready = NULL;
+		w->ready_capacity = 0;
+	}
 	w->ready_count = w->ready_at = 0;
 	w->due_count = w->due_at = 0;
 	w->is_draining = false;

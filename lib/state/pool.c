@@ -14,7 +14,7 @@
 #define BLOCK_OBJECTS_MIN 8
 
 /* From this size of a pool on blocks come in regions, each a huge page. */
-#define REGIONS_FROM_BYTES ((size_t)1 << 20)
+#define REGIONS_FROM_BYTES ((size_t)2 << 20)
 #define REGION_BYTES ((size_t)2 << 20)
 
 struct wm_pool_block {
@@ -33,7 +33,8 @@ struct wm_pool_region {
 	size_t fresh; /* where blocks begin that were never used */
 };
 
-#define HEADER_BYTES ((sizeof(struct wm_pool_block) + 15) / 16 * 16)
+/* Of objects that fill whole lines of the cache, none lies across more. */
+#define HEADER_BYTES ((sizeof(struct wm_pool_block) + 63) / 64 * 64)
 
 void
 wm_pool_init(struct wm_pool *pool, size_t object_bytes)

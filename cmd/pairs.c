@@ -1,0 +1,491 @@
+#include "cmd/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/band.h"
+#include "cmd/outputs.h"
+#include "cmd/passing.h"
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/base/mem.h"
+#include "lib/record/cut.h"
+#include "lib/record/fields.h"
+#include "lib/record/stamps.h"
+
+/* So many members of NDJSON that the first record did not have are remembered; more are forgotten. */
+#define EXTRA_COLUMNS_MAX 256
+
+/* A row that is kept begins with the length of what it adds to a row of the result; this: it is kept as it came. */
+#define KEPT_WHOLE UINT32_MAX
+
+struct side {
+	struct stream *stream;
+	struct wm_columns *columns; /* of its records; NULL: not known yet, or it ended without any */
+	struct wm_fields fields;
+	size_t told_count;     /* of the columns, those that the result has */
+	bool *is_left_out;     /* of each of these */
+	struct wm_span *names; /* of each, in the result; owned */
+	size_t names_count;    /* that are in the result */
+	bool is_whole;         /* its lines are what the result shows, as they are */
+	struct wm_span *keys;  /* unescaped; owned */
+	size_t keys_count;
+	struct wm_buf
+		absent; /* what the result shows where the side has no row; of the left that depends on the keys */
+};
+
+struct pairs {
+	struct pairs_options options;
+	struct outputs *outputs;
+	struct side sides[WM_JOIN_SIDES];
+	struct wm_row_format format; /* of the result */
+	bool is_begun;
+	struct wm_span *names; /* of the result; borrowed from the sides */
+	size_t names_count;
+	struct wm_buf kept;
+	struct wm_buf line; /* of the result */
+	struct wm_buf name;
+	struct wm_buf part; /* of a line */
+	struct wm_cut cut;
+	struct wm_buf *said; /* of a row that goes into a table */
+	struct wm_value *values;
+};
+
+static void
+take_keys(struct side *side, const char *list)
+{
+	struct wm_span rest = wm_span_of(list), part;
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	while (wm_list_next(&rest, ',', &part)) {
+		wm_buf_reset(&text);
+		wm_list_unescape(part, &text);
+		side->keys = wm_reallocarray(side->keys, side->keys_count + 1, sizeof(side->keys[0]));
+		side->keys[side->keys_count++] = wm_span(wm_memdup(text.data, text.len), text.len);
+	}
+	wm_buf_release(&text);
+}
+
+struct pairs *
+pairs_open(const struct pairs_options *options)
+{
+	struct pairs *p = wm_calloc(1, sizeof(*p));
+
+	p->options = *options;
+	p->outputs = stream_outputs(options->streams[0]);
+	for (size_t i = 0; i < WM_JOIN_SIDES; i++) {
+		p->sides[i].stream = options->streams[i];
+		if (options->keys[i] != NULL)
+			take_keys(&p->sides[i], options->keys[i]);
+		wm_buf_init(&p->sides[i].absent, WM_BUF_UNBOUNDED);
+	}
+	wm_buf_init(&p->kept, WM_BUF_UNBOUNDED);
+	wm_buf_init(&p->line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&p->name, WM_BUF_UNBOUNDED);
+	wm_buf_init(&p->part, WM_BUF_UNBOUNDED);
+	return p;
+}
+
+static void
+free_texts(struct wm_span *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free((void *)(uintptr_t)texts[i].data);
+	free(texts);
+}
+
+void
+pairs_close(struct pairs *p)
+{
+	for (size_t i = 0; i < WM_JOIN_SIDES; i++) {
+		struct side *side = &p->sides[i];
+
+		if (side->columns != NULL)
+			wm_fields_release(&side->fields);
+		free_texts(side->names, side->told_count);
+		free_texts(side->keys, side->keys_count);
+		free(side->is_left_out);
+		wm_buf_release(&side->absent);
+	}
+	for (size_t i = 0; p->said != NULL && i < p->names_count; i++)
+		wm_buf_release(&p->said[i]);
+	free(p->said);
+	free(p->values);
+	free(p->names);
+	wm_cut_release(&p->cut);
+	wm_buf_release(&p->kept);
+	wm_buf_release(&p->line);
+	wm_buf_release(&p->name);
+	wm_buf_release(&p->part);
+	free(p);
+}
+
+/* The number of a side's key of that name, if the other side's is called the same: it is shown once. */
+static bool
+find_shared_key(const struct pairs *p, struct wm_span name, size_t *key)
+{
+	const struct side *left = &p->sides[WM_JOIN_LEFT], *right = &p->sides[WM_JOIN_RIGHT];
+
+	for (*key = 0; *key < left->keys_count; (*key)++)
+		if (wm_span_equal(left->keys[*key], name) && wm_span_equal(right->keys[*key], name))
+			return true;
+	return false;
+}
+
+static bool
+has_column(const struct side *side, struct wm_span name)
+{
+	size_t column;
+
+	return side->columns != NULL && wm_columns_find(side->columns, name, &column) && column < side->told_count &&
+		!side->is_left_out[column];
+}
+
+static bool
+is_left_out(const struct pairs *p, enum wm_join_side number, struct wm_span name)
+{
+	size_t key;
+
+	if (wm_span_is(name, BAND_WATERMARK) || (p->options.is_stamped && wm_span_is(name, BAND_TIME)))
+		return true;
+	return number == WM_JOIN_RIGHT && find_shared_key(p, name, &key);
+}
+
+/* What a column is called in the result, appended. */
+static void
+put_name(const struct pairs *p, enum wm_join_side number, struct wm_span name, struct wm_buf *out)
+{
+	size_t key;
+	bool is_shared = find_shared_key(p, name, &key);
+
+	if (!p->options.is_left_alone && !is_shared && has_column(&p->sides[1 - number], name))
+		wm_buf_add_text(out, p->options.prefixes[number]);
+	wm_buf_add(out, name.data, name.len);
+}
+
+/* The columns of a side are known: which of them the result has. */
+static void
+learn_columns(struct pairs *p, enum wm_join_side number)
+{
+	struct side *side = &p->sides[number];
+	struct passing *passing = stream_passing(side->stream);
+	const struct wm_row_format *layout = passing_layout(passing);
+
+	side->columns = passing_columns(passing, &side->told_count);
+	wm_fields_init(&side->fields, side->columns);
+	side->is_left_out = wm_calloc(side->told_count, sizeof(side->is_left_out[0]));
+	side->is_whole = layout->format == p->format.format && layout->delimiter == p->format.delimiter;
+	for (size_t i = 0; i < side->told_count; i++) {
+		side->is_left_out[i] = is_left_out(p, number, side->columns->names[i]);
+		side->is_whole = side->is_whole && !side->is_left_out[i];
+		side->names_count += !side->is_left_out[i];
+	}
+}
+
+/* Whose columns the result has. */
+static size_t
+sides_count(const struct pairs *p)
+{
+	return p->options.is_left_alone ? 1 : WM_JOIN_SIDES;
+}
+
+/* The names of a side's columns in the result; those of both sides are known. */
+static void
+name_columns(struct pairs *p, enum wm_join_side number)
+{
+	struct side *side = &p->sides[number];
+	struct wm_buf name;
+
+	wm_buf_init(&name, WM_BUF_UNBOUNDED);
+	side->names = wm_calloc(side->told_count, sizeof(side->names[0]));
+	for (size_t i = 0; i < side->told_count; i++) {
+		wm_buf_reset(&name);
+		put_name(p, number, side->columns->names[i], &name);
+		side->names[i] = wm_span(wm_memdup(name.data, name.len), name.len);
+		if (p->format.format == WM_FORMAT_NDJSON && !wm_span_equal(side->names[i], side->columns->names[i]))
+			side->is_whole = false;
+	}
+	wm_buf_release(&name);
+}
+
+/* A value of a side as the format of the result has it. */
+static struct wm_value
+told(const struct pairs *p, const struct side *side, struct wm_value value)
+{
+	bool is_typed = side->columns->format.format == WM_FORMAT_NDJSON;
+
+	return is_typed || p->format.format != WM_FORMAT_NDJSON ? value : wm_value_from_csv(value.text);
+}
+
+/* A side's columns without a value; keys, where given, are those of the other side. */
+static void
+put_absent(const struct pairs *p, enum wm_join_side number, const struct wm_value *keys, struct wm_buf *out)
+{
+	const struct side *side = &p->sides[number];
+	size_t written = 0, key;
+
+	for (size_t i = 0; i < side->told_count; i++) {
+		struct wm_value value = { wm_span(NULL, 0), WM_KIND_NULL };
+
+		if (side->is_left_out[i])
+			continue;
+		if (keys != NULL && find_shared_key(p, side->columns->names[i], &key))
+			value = told(p, &p->sides[1 - number], keys[key]);
+		if (p->format.format != WM_FORMAT_NDJSON) {
+			wm_row_put(out, &p->format, written++, wm_span(NULL, 0), &value);
+			continue;
+		}
+		if (written++ > 0)
+			wm_buf_add_byte(out, ',');
+		wm_json_put_string(out, side->names[i]);
+		wm_buf_add_byte(out, ':');
+		wm_json_put_value(out, &value);
+	}
+}
+
+/* The columns of both sides are known, or one has ended without any: the result can begin. */
+static void
+begin(struct pairs *p)
+{
+	static const struct wm_span stamps[] = { { BAND_TIME, sizeof(BAND_TIME) - 1 },
+		{ BAND_WATERMARK, sizeof(BAND_WATERMARK) - 1 } };
+	size_t count = 0;
+
+	p->is_begun = true;
+	for (size_t i = 0; i < sides_count(p); i++)
+		count += p->sides[i].names_count;
+	p->names = wm_calloc(count + 2, sizeof(p->names[0]));
+	for (size_t side = 0; side < sides_count(p); side++)
+		for (size_t i = 0; i < p->sides[side].told_count; i++)
+			if (!p->sides[side].is_left_out[i])
+				p->names[p->names_count++] = p->sides[side].names[i];
+	for (size_t i = 0; p->options.is_stamped && i < 2; i++)
+		p->names[p->names_count++] = stamps[i];
+	p->values = wm_calloc(p->names_count, sizeof(p->values[0]));
+	p->said = wm_calloc(p->names_count, sizeof(p->said[0]));
+	for (size_t i = 0; i < p->names_count; i++)
+		wm_buf_init(&p->said[i], WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < sides_count(p); i++)
+		put_absent(p, (enum wm_join_side)i, NULL, &p->sides[i].absent);
+	outputs_begin_rows(p->outputs, p->names, p->names_count);
+}
+
+/* Learns what has become known of the sides. */
+static void
+learn(struct pairs *p)
+{
+	bool is_all = true;
+	size_t count;
+
+	p->format = outputs_row_format(p->outputs);
+	for (size_t i = 0; i < sides_count(p); i++) {
+		struct side *side = &p->sides[i];
+
+		count = 0;
+		if (side->columns != NULL)
+			continue;
+		if (stream_has_layout(side->stream))
+			passing_columns(stream_passing(side->stream), &count);
+		if (stream_has_layout(side->stream) && count != 0)
+			learn_columns(p, (enum wm_join_side)i);
+		else
+			is_all = is_all && stream_has_ended(side->stream);
+	}
+	if (!is_all || p->is_begun)
+		return;
+	for (size_t i = 0; i < sides_count(p); i++)
+		name_columns(p, (enum wm_join_side)i);
+	begin(p);
+}
+
+/* A record field by field. */
+static void
+put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struct wm_buf *out)
+{
+	struct side *side = &p->sides[number];
+	struct wm_fields *fields = &side->fields;
+	bool is_json = p->format.format == WM_FORMAT_NDJSON;
+	size_t written = 0;
+
+	if (side->columns->count > side->told_count + EXTRA_COLUMNS_MAX)
+		wm_columns_trim(side->columns, side->told_count);
+	wm_fields_split(fields, line);
+	/* Members that the first record did not have have a place in NDJSON alone. */
+	size_t count = is_json ? fields->count : side->told_count;
+	for (size_t i = 0; i < count; i++) {
+		struct wm_span column = side->columns->names[i];
+		struct wm_value value = told(p, side, wm_fields_at(fields, i));
+
+		if (i < side->told_count ? side->is_left_out[i] : is_left_out(p, number, column))
+			continue;
+		if (!is_json) {
+			wm_row_put(out, &p->format, written++, wm_span(NULL, 0), &value);
+			continue;
+		}
+		if (fields->fields[i].raw.data == NULL)
+			continue;
+		if (written++ > 0)
+			wm_buf_add_byte(out, ',');
+		wm_buf_reset(&p->name);
+		put_name(p, number, column, &p->name);
+		wm_json_put_string(out, wm_buf_span(&p->name));
+		wm_buf_add_byte(out, ':');
+		wm_json_put_value(out, &value);
+	}
+}
+
+/* What stands between the braces of an object. */
+static struct wm_span
+members_of(struct wm_span line)
+{
+	const char *begin = memchr(line.data, '{', line.len), *end = memrchr(line.data, '}', line.len);
+
+	return wm_span(begin + 1, (size_t)(end - begin - 1));
+}
+
+bool
+pairs_needs_left(const struct pairs *p)
+{
+	const struct side *left = &p->sides[WM_JOIN_LEFT];
+	size_t count = 0;
+
+	if (left->columns != NULL || stream_has_ended(left->stream))
+		return false;
+	if (stream_has_layout(left->stream))
+		passing_columns(stream_passing(left->stream), &count);
+	return count == 0;
+}
+
+struct wm_span
+pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *keys)
+{
+	struct side *side = &p->sides[number];
+	struct wm_span line = stream_line(side->stream);
+	struct wm_buf *kept = &p->kept;
+	uint32_t len = KEPT_WHOLE;
+
+	if (!p->is_begun)
+		learn(p);
+	wm_buf_reset(kept);
+	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
+		return wm_buf_span(kept);
+	wm_buf_add(kept, (const char *)&len, sizeof(len));
+	/* Before the right side is known a name may yet need a prefix. */
+	if (!p->is_begun) {
+		wm_buf_add(kept, line.data, line.len);
+		return wm_buf_span(kept);
+	}
+	if (!side->is_whole) {
+		put_fields(p, number, line, kept);
+	} else {
+		struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
+
+		wm_buf_add(kept, whole.data, whole.len);
+	}
+	len = (uint32_t)(kept->len - sizeof(len));
+	memcpy(kept->data, &len, sizeof(len));
+	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
+		put_absent(p, WM_JOIN_LEFT, keys, kept);
+	return wm_buf_span(kept);
+}
+
+/* What comes behind something that has been written already. */
+static void
+put_part(struct pairs *p, struct wm_span part, size_t columns_count, bool *has_any)
+{
+	bool is_json = p->format.format == WM_FORMAT_NDJSON;
+
+	if (is_json ? part.len == 0 : columns_count == 0)
+		return;
+	if (*has_any)
+		wm_buf_add_byte(&p->line, is_json ? ',' : p->format.delimiter);
+	wm_buf_add(&p->line, part.data, part.len);
+	*has_any = true;
+}
+
+/* What a side adds to a row. */
+static void
+put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *row, bool *has_any)
+{
+	const struct side *side = &p->sides[number];
+	struct wm_span bytes = row->bytes[number], part = wm_buf_span(&side->absent);
+	uint32_t len;
+
+	if (!row->has[number] && number == WM_JOIN_LEFT && p->options.is_left_optional) {
+		bytes = row->bytes[WM_JOIN_RIGHT];
+		memcpy(&len, bytes.data, sizeof(len));
+		part = wm_span(bytes.data + sizeof(len) + len, bytes.len - sizeof(len) - len);
+	} else if (row->has[number]) {
+		memcpy(&len, bytes.data, sizeof(len));
+		part = wm_span(bytes.data + sizeof(len), len == KEPT_WHOLE ? bytes.len - sizeof(len) : len);
+		if (len == KEPT_WHOLE) {
+			wm_buf_reset(&p->part);
+			put_fields(p, number, part, &p->part);
+			part = wm_buf_span(&p->part);
+		}
+	}
+	put_part(p, part, side->names_count, has_any);
+}
+
+/* A row of CSV on its way to a table. */
+static void
+put_into_table(struct pairs *p)
+{
+	wm_cut_record(&p->cut, p->format.delimiter, wm_cut_content(wm_buf_span(&p->line)));
+	for (size_t i = 0; i < p->names_count; i++) {
+		struct wm_span text = i < p->cut.count ? p->cut.fields[i] : wm_span(NULL, 0);
+
+		p->values[i] = (struct wm_value){ wm_cut_unquote(text, &p->said[i]), WM_KIND_TEXT };
+	}
+	outputs_put_row(p->outputs, p->values);
+}
+
+void
+pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
+{
+	bool is_json = p->format.format == WM_FORMAT_NDJSON, has_any = false;
+
+	if (!p->is_begun)
+		learn(p);
+	wm_buf_reset(&p->line);
+	if (is_json)
+		wm_buf_add_byte(&p->line, '{');
+	put_side(p, WM_JOIN_LEFT, row, &has_any);
+	if (!p->options.is_left_alone)
+		put_side(p, WM_JOIN_RIGHT, row, &has_any);
+	for (size_t i = 0; p->options.is_stamped && i < 2; i++) {
+		wm_buf_reset(&p->part);
+		if (is_json) {
+			wm_json_put_string(&p->part, p->names[p->names_count - 2 + i]);
+			wm_buf_add_byte(&p->part, ':');
+			wm_json_put_value(&p->part, &stamps[i]);
+		} else {
+			wm_row_put(&p->part, &p->format, 0, wm_span(NULL, 0), &stamps[i]);
+		}
+		put_part(p, wm_buf_span(&p->part), 1, &has_any);
+	}
+	if (is_json)
+		wm_buf_add_byte(&p->line, '}');
+	else if (p->line.len == 0)
+		wm_buf_add_text(&p->line, "\"\""); /* else the row would be an empty line */
+	wm_buf_add_text(&p->line, p->format.line_end);
+	if (p->options.common->output_format == CLI_OUTPUT_TABLE)
+		put_into_table(p);
+	else
+		outputs_put_text(p->outputs, wm_buf_span(&p->line));
+}
+
+void
+pairs_put_punctuation(struct pairs *p, const struct wm_value *watermark)
+{
+	if (p->is_begun)
+		outputs_put_lone(p->outputs, p->names_count - 1, watermark);
+}
+
+void
+pairs_end(struct pairs *p)
+{
+	if (!p->is_begun)
+		learn(p);
+}

@@ -1,0 +1,681 @@
+/*
+ * wm-join - join two inputs in event time.
+ *
+ * Rows of two sides belong together where their keys are equal and their times
+ * fit. Each side has a watermark of its own; a row is kept for as long as one of
+ * the other side may still match it. See wm-join(1).
+ */
+#include "cmd/band.h"
+#include "cmd/cli.h"
+#include "cmd/pairs.h"
+#include "cmd/stream.h"
+#include "cmd/windows.h"
+#include "lib/base/limits.h"
+#include "lib/base/list.h"
+#include "lib/event/combine.h"
+#include "lib/event/watermark.h"
+#include "lib/op/join.h"
+#include "lib/time/duration.h"
+#include "lib/time/instant.h"
+
+#include <string.h>
+
+#define LEFT WM_JOIN_LEFT
+#define RIGHT WM_JOIN_RIGHT
+#define SIDES WM_JOIN_SIDES
+
+struct options {
+	struct cli_common common;
+	int type; /* enum wm_join_type */
+	const char *key;
+	const char *side_key[SIDES];
+	const char *side_time[SIDES];
+	const char *side_delay[SIDES];
+	const char *between;
+	const char *tumbling;
+	int as_of; /* -1: none; 0: backward */
+	struct cli_duration tolerance;
+	const char *late_left;
+	const char *late_right;
+	bool eager;
+	const char *prefix;
+	int stamp; /* enum stamp, or -1 */
+};
+
+enum stamp { STAMP_LATER, STAMP_LEFT, STAMP_RIGHT };
+
+/* Drives parsing and --help; tests hold the man page and the completion to it. */
+#define AT(field) offsetof(struct options, field)
+static const struct cli_option table[] = {
+	CLI_HEADING("Join"),
+	{ 0, "type", "inner|left|right|full|semi|anti", "which rows are written (default inner)", CLI_CHOICE, AT(type),
+		CLI_SCREEN },
+	{ 'k', "key", "COLUMNS", "equal on both sides", CLI_COLUMNS, AT(key), CLI_SCREEN },
+	{ 0, "left-key", "COLUMNS", "where they have other names on the left", CLI_COLUMNS, AT(side_key[LEFT]),
+		CLI_ALL },
+	{ 0, "right-key", "COLUMNS", "and on the right", CLI_COLUMNS, AT(side_key[RIGHT]), CLI_ALL },
+	{ 0, "between", "LO,HI", "right time from left time + LO to left time + HI", CLI_SPAN_LIST, AT(between),
+		CLI_SCREEN },
+	{ 0, "tumbling", "SIZE", "instead: both in the same window", CLI_SPAN_LIST, AT(tumbling), CLI_SCREEN },
+	{ 0, "asof", "backward", "instead: each left row with the last right row at or before it", CLI_CHOICE,
+		AT(as_of), CLI_SCREEN },
+	{ 0, "tolerance", "D", "of --asof: a right row further back does not match", CLI_DURATION, AT(tolerance),
+		CLI_ALL },
+	{ 0, "left-time", "COLUMN", "event time of the left, where it differs from -t", CLI_TIME, AT(side_time[LEFT]),
+		CLI_ALL },
+	{ 0, "right-time", "COLUMN", "event time of the right", CLI_TIME, AT(side_time[RIGHT]), CLI_ALL },
+	{ 0, "left-delay", "D|none", "delay of the left, where it differs from -w", CLI_TEXT, AT(side_delay[LEFT]),
+		CLI_ALL },
+	{ 0, "right-delay", "D|none", "delay of the right", CLI_TEXT, AT(side_delay[RIGHT]), CLI_ALL },
+	{ 0, "late-left", "FILE", "late rows of the left, as they came, header included", CLI_PATH, AT(late_left),
+		CLI_SCREEN },
+	{ 0, "late-right", "FILE", "late rows of the right", CLI_PATH, AT(late_right), CLI_SCREEN },
+	{ 0, "eager", NULL, "process whichever side is ready, not the one that is behind", CLI_FLAG, AT(eager),
+		CLI_ALL },
+	{ 0, "prefix", "L,R", "of columns that both sides have (default: ,right_)", CLI_TEXT, AT(prefix), CLI_ALL },
+	{ 0, "stamp", "later|left|right", "add _time and _watermark, for another wm tool", CLI_CHOICE, AT(stamp),
+		CLI_ALL },
+	CLI_END,
+};
+static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
+	"ingest", "max-ahead", "late", NULL };
+static const struct cli_tool tool = {
+	.name = "wm-join",
+	.summary = "join two inputs in event time",
+	.usage = "[OPTION]... LEFT RIGHT",
+	.examples = "wm-join -t time -w 5m -k id --between 0s,1h --type left orders.csv paid.csv\n"
+		    "tail -F a.csv | wm-join -t time -w 10s -k host --asof backward - config.csv",
+	.options = table,
+	.groups = CLI_GROUP_STREAM,
+	.without = without,
+	.takes_two = true,
+};
+
+/* A join that runs. */
+struct joiner {
+	const struct options *opt;
+	struct wm_join_options options;
+	struct wm_join *join;
+	struct cli_common common[SIDES];
+	struct stream *streams[SIDES];
+	struct pairs *pairs;
+	size_t keys_count;
+	int64_t in_force_us[SIDES]; /* WM_TIME_NONE: there is none; WM_TIME_END: the side has ended */
+	int64_t spark_before_us;    /* the one of the batch before */
+	bool is_closed[SIDES];      /* the stream has nothing more */
+	bool is_idle[SIDES];
+	bool is_bounded;
+	int64_t hold_back_us;
+	struct wm_instant_text time_text, watermark_text;
+};
+
+static void
+misuse_of(const char *option, const struct wm_err *err)
+{
+	cli_misuse("%s: %s", option, err->message);
+}
+
+/* One end of a range: nothing is open. */
+static struct wm_join_end
+parse_end(struct wm_span text)
+{
+	struct wm_join_end end = { .is_open = text.len == 0 };
+	struct wm_err err;
+
+	if (!end.is_open && !wm_duration_parse_fixed(text, &end.us, &err))
+		misuse_of("--between", &err);
+	return end;
+}
+
+/* "LO,HI"; an end in round brackets is strict. */
+static void
+parse_between(struct wm_join_options *options, const char *between)
+{
+	struct wm_span text = wm_span_of(between), low, high, more;
+	bool is_low_strict = text.len > 0 && text.data[0] == '(';
+	bool is_high_strict = text.len > 0 && text.data[text.len - 1] == ')';
+
+	if (text.len > 0 && (text.data[0] == '(' || text.data[0] == '['))
+		text = wm_span(text.data + 1, text.len - 1);
+	if (text.len > 0 && (text.data[text.len - 1] == ')' || text.data[text.len - 1] == ']'))
+		text.len--;
+	if (!wm_list_next(&text, ',', &low) || !wm_list_next(&text, ',', &high) || wm_list_next(&text, ',', &more))
+		cli_misuse(
+			"--between: '%s': write LO,HI, as in -5m,1h; an end left empty is open, one in round brackets "
+			"strict",
+			between);
+	options->low = parse_end(low);
+	options->high = parse_end(high);
+	options->low.is_strict = is_low_strict && !options->low.is_open;
+	options->high.is_strict = is_high_strict && !options->high.is_open;
+	if (!options->low.is_open && !options->high.is_open && options->low.us > options->high.us)
+		cli_misuse("--between: '%s': LO is greater than HI: nothing would match", between);
+}
+
+static void
+parse_condition(struct joiner *j)
+{
+	const struct options *opt = j->opt;
+	struct wm_join_options *options = &j->options;
+	int given = (opt->between != NULL) + (opt->tumbling != NULL) + (opt->as_of >= 0);
+
+	if (given > 1)
+		cli_misuse("--between, --tumbling and --asof exclude each other");
+	if (opt->tolerance.text != NULL && opt->as_of < 0)
+		cli_misuse("--tolerance: is for --asof");
+	options->type = (enum wm_join_type)opt->type;
+	options->is_spark = opt->common.is_spark;
+	options->low.is_open = options->high.is_open = true;
+	if (opt->between != NULL) {
+		parse_between(options, opt->between);
+	} else if (opt->tumbling != NULL) {
+		options->condition = WM_JOIN_TUMBLING;
+		options->size_us = windows_length_us("--tumbling", wm_span_of(opt->tumbling));
+	} else if (opt->as_of >= 0) {
+		options->condition = WM_JOIN_AS_OF;
+		options->has_tolerance = opt->tolerance.text != NULL;
+		options->tolerance_us = opt->tolerance.us;
+		if (opt->type != WM_JOIN_INNER && opt->type != WM_JOIN_LEFT_OUTER)
+			cli_misuse("--asof: is for --type inner and left");
+	}
+}
+
+/* Rows that are written for want of a match wait for the end of their range. */
+static void
+check_bounds(struct joiner *j)
+{
+	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
+	enum wm_join_type type = j->options.type;
+	bool needs_left = type != WM_JOIN_INNER && type != WM_JOIN_RIGHT_OUTER;
+	bool needs_right = type == WM_JOIN_RIGHT_OUTER || type == WM_JOIN_FULL_OUTER;
+
+	if ((needs_left && !wm_join_is_bounded(&j->options, LEFT)) ||
+		(needs_right && !wm_join_is_bounded(&j->options, RIGHT)))
+		cli_misuse("--type %s: a row would wait for ever to be matched: bound its wait with --between LO,HI, "
+			   "--tumbling SIZE or --asof backward",
+			types[type]);
+	j->is_bounded = wm_join_is_bounded(&j->options, LEFT) && wm_join_is_bounded(&j->options, RIGHT);
+}
+
+/* How far behind the watermark the time of a result can be (wm-watermark(7), "In band"). */
+static int64_t
+hold_back_us(const struct joiner *j)
+{
+	const struct wm_join_options *o = &j->options;
+	int stamp = j->opt->stamp;
+	bool writes_unmatched = o->type != WM_JOIN_INNER && o->type != WM_JOIN_SEMI;
+
+	if (stamp < 0)
+		return 0;
+	if (o->condition == WM_JOIN_AS_OF) {
+		if (stamp != STAMP_RIGHT)
+			return 0;
+		if (!o->has_tolerance)
+			cli_misuse("--stamp right: with --asof the right row may be of any time before: give "
+				   "--tolerance D");
+		return o->tolerance_us;
+	}
+	if (o->condition == WM_JOIN_TUMBLING)
+		return stamp == STAMP_LATER && !writes_unmatched ? 0 : o->size_us;
+	bool needs_high = stamp == STAMP_LEFT || writes_unmatched, needs_low = stamp == STAMP_RIGHT || writes_unmatched;
+	if ((needs_high && o->high.is_open) || (needs_low && o->low.is_open))
+		cli_misuse("--stamp: results may be of any time before: close the range with --between LO,HI");
+	int64_t high_us = needs_high && o->high.us > 0 ? o->high.us : 0;
+	int64_t low_us = needs_low && o->low.us < 0 ? -o->low.us : 0;
+	return high_us > low_us ? high_us : low_us;
+}
+
+/* The options of one side. */
+static void
+set_side(struct joiner *j, enum wm_join_side side)
+{
+	static const char *const names[SIDES] = { "--left-delay", "--right-delay" };
+	const struct options *opt = j->opt;
+	struct cli_common *common = &j->common[side];
+	const char *delay = opt->side_delay[side];
+	struct wm_err err;
+
+	*common = opt->common;
+	common->files = opt->common.files + side;
+	common->files_count = 1;
+	if (opt->side_time[side] != NULL)
+		common->time_column = opt->side_time[side];
+	common->late_path = opt->late_left;
+	common->late_right_path = opt->late_right;
+	if (delay == NULL)
+		return;
+	common->delay = (struct cli_delay){ 0 };
+	if (strcmp(delay, "none") == 0)
+		return;
+	if (!wm_duration_parse_fixed(wm_span_of(delay), &common->delay.us, &err))
+		misuse_of(names[side], &err);
+	if (common->delay.us < 0)
+		cli_misuse("%s: '%s': a delay is not negative", names[side], delay);
+	common->delay.text = delay;
+}
+
+static size_t
+want_keys(struct stream *s, const char *key)
+{
+	struct wm_span rest = key == NULL ? wm_span(NULL, 0) : wm_span_of(key), part;
+	size_t count = 0;
+
+	while (wm_list_next(&rest, ',', &part)) {
+		if (count++ == WM_KEYS_MAX)
+			cli_misuse("-k: more than %d columns", WM_KEYS_MAX);
+		stream_want(s, part, STREAM_TEXT);
+	}
+	return count;
+}
+
+/* A prefix of each side; an empty one is none. */
+static void
+parse_prefixes(const char *text, struct wm_buf *out, const char *prefixes[SIDES])
+{
+	struct wm_span rest = wm_span_of(text), left, right, more;
+
+	if (!wm_list_next(&rest, ',', &left) || !wm_list_next(&rest, ',', &right) || wm_list_next(&rest, ',', &more))
+		cli_misuse("--prefix: '%s': write L,R, as in left_,right_; one may be empty", text);
+	if (wm_span_equal(left, right))
+		cli_misuse("--prefix: '%s': both are the same: columns could not be told apart", text);
+	wm_list_unescape(left, out);
+	wm_buf_add_byte(out, '\0');
+	size_t second = out->len;
+	wm_list_unescape(right, out);
+	wm_buf_add_byte(out, '\0');
+	prefixes[LEFT] = out->data;
+	prefixes[RIGHT] = out->data + second;
+}
+
+static void
+check_options(const struct options *opt)
+{
+	if (opt->common.files_count != 2)
+		cli_misuse("name two inputs, LEFT and RIGHT; one of them may be - for standard input");
+	if (strcmp(opt->common.files[0], "-") == 0 && strcmp(opt->common.files[1], "-") == 0)
+		cli_misuse("standard input is named twice");
+	if (opt->key != NULL && (opt->side_key[LEFT] != NULL || opt->side_key[RIGHT] != NULL))
+		cli_misuse("-k, or --left-key and --right-key: the keys have one name, or two");
+	if ((opt->side_key[LEFT] == NULL) != (opt->side_key[RIGHT] == NULL))
+		cli_misuse("--left-key and --right-key: give both");
+	if (opt->common.policy != 0 && !opt->common.is_spark)
+		cli_misuse("--policy: each side has its own watermark; one for both is for --compat spark");
+	if (opt->late_left != NULL && opt->late_right != NULL && strcmp(opt->late_left, opt->late_right) == 0)
+		cli_misuse("--late-left and --late-right are the same file: name two");
+	if (opt->eager && opt->common.idle_wall.text != NULL)
+		cli_misuse("--eager and --idle-wall: nothing is waited for with --eager: give one of them");
+}
+
+/* Running */
+
+static bool
+is_sharing_batches(const struct joiner *j)
+{
+	return j->opt->common.trigger_word == CLI_TRIGGER_COLUMN;
+}
+
+/* The lower (or, by --policy, the greater) of both watermarks; of a side that has ended the other's. */
+static int64_t
+combined_us(const struct joiner *j)
+{
+	int64_t left_us = j->in_force_us[LEFT], right_us = j->in_force_us[RIGHT];
+	bool is_max = j->opt->common.policy == WM_POLICY_MAX && left_us != WM_TIME_END && right_us != WM_TIME_END;
+
+	return is_max == (left_us > right_us) ? left_us : right_us;
+}
+
+/* The watermark of a side that the operator is told: with --compat spark there is one for both. */
+static int64_t
+told_us(const struct joiner *j, enum wm_join_side side)
+{
+	if (!j->options.is_spark || j->in_force_us[side] == WM_TIME_END || j->common[side].delay.text == NULL)
+		return j->in_force_us[side];
+	/* Where no row can leave, Spark runs no batch without data, and judges by the watermark of the batch before. */
+	bool has_both = j->common[LEFT].delay.text != NULL && j->common[RIGHT].delay.text != NULL;
+	bool can_leave = has_both && (wm_join_is_bounded(&j->options, LEFT) || wm_join_is_bounded(&j->options, RIGHT));
+	return can_leave ? combined_us(j) : j->spark_before_us;
+}
+
+static struct wm_value
+time_value(const struct joiner *j, struct wm_instant_text *last, int64_t time_us)
+{
+	enum wm_time_unit unit = (enum wm_time_unit)j->opt->common.output_time;
+
+	if (time_us == WM_TIME_NONE || time_us == WM_TIME_END)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	wm_instant_reprint(last, time_us, unit, wm_zone_utc());
+	return (struct wm_value){ wm_span(last->text, last->len), unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}
+
+static struct wm_value
+watermark_value(struct joiner *j, int64_t watermark_us)
+{
+	bool is_any = watermark_us != WM_TIME_NONE && watermark_us != WM_TIME_END;
+
+	return time_value(j, &j->watermark_text, is_any ? wm_time_sub(watermark_us, j->hold_back_us) : watermark_us);
+}
+
+/* Which time a result has: of a row without the side that was asked for that of the other. */
+static int64_t
+time_of(const struct joiner *j, const struct wm_join_row *row)
+{
+	const int64_t *times = row->times_us;
+
+	if (!row->has[LEFT] || !row->has[RIGHT])
+		return row->has[LEFT] ? times[LEFT] : times[RIGHT];
+	if (j->opt->stamp == STAMP_LATER)
+		return times[LEFT] > times[RIGHT] ? times[LEFT] : times[RIGHT];
+	return times[j->opt->stamp == STAMP_LEFT ? LEFT : RIGHT];
+}
+
+/* Writes what comes out, which carries this watermark; true if anything did. */
+static bool
+drain(struct joiner *j, int64_t watermark_us)
+{
+	struct wm_value stamps[2];
+	struct wm_join_row row;
+	bool is_written = false;
+
+	for (; wm_join_next(j->join, &row); is_written = true) {
+		if (j->opt->stamp >= 0) {
+			stamps[0] = time_value(j, &j->time_text, time_of(j, &row));
+			stamps[1] = watermark_value(j, watermark_us);
+		}
+		pairs_put(j->pairs, &row, stamps);
+		stream_count_row(j->streams[LEFT]);
+	}
+	return is_written;
+}
+
+static void
+punctuate(struct joiner *j)
+{
+	int64_t watermark_us = combined_us(j);
+
+	if (j->opt->stamp < 0 || watermark_us == WM_TIME_NONE || watermark_us == WM_TIME_END)
+		return;
+	struct wm_value value = watermark_value(j, watermark_us);
+	pairs_put_punctuation(j->pairs, &value);
+}
+
+static inline void
+judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
+{
+	struct stream *s = j->streams[side];
+	struct wm_value keys[WM_KEYS_MAX];
+
+	for (size_t i = 0; i < j->keys_count; i++)
+		keys[i] = row->readings[i].value;
+	/* In a batch the watermark stays where it is. */
+	if (!is_sharing_batches(j))
+		j->in_force_us[side] = row->watermark_us;
+	struct wm_join_record record = {
+		.event_time_us = row->event_time_us,
+		.watermark_us = told_us(j, side),
+		.keys = keys,
+		.bytes = pairs_keep(j->pairs, side, keys),
+	};
+	if (wm_join_add(j->join, side, &record) == WM_JOIN_LATE)
+		stream_late(s, 0);
+	else
+		stream_used(s, 0);
+	drain(j, combined_us(j));
+}
+
+/* The watermark of a side has moved, or it has ended. */
+static void
+advance(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
+{
+	int64_t before_us = combined_us(j);
+
+	j->in_force_us[side] = row->watermark_us;
+	if (j->options.is_spark)
+		wm_join_advance(j->join, (enum wm_join_side)(1 - side), told_us(j, (enum wm_join_side)(1 - side)));
+	wm_join_advance(j->join, side, told_us(j, side));
+	if (drain(j, before_us) || row->is_punctuated)
+		punctuate(j);
+}
+
+static struct report_state
+state_of(const struct joiner *j)
+{
+	struct wm_join_counts counts = wm_join_counts(j->join);
+
+	return (struct report_state){
+		.groups = counts.rows[LEFT] + counts.rows[RIGHT],
+		.updated = counts.added[LEFT] + counts.added[RIGHT],
+		.removed = counts.removed[LEFT] + counts.removed[RIGHT],
+		.bytes = wm_join_bytes(j->join),
+	};
+}
+
+/* Which side is to be read: the one that is behind, the left if none is. */
+static enum wm_join_side
+next_side(const struct joiner *j, enum wm_join_side last)
+{
+	int64_t left_us = stream_position_us(j->streams[LEFT]), right_us = stream_position_us(j->streams[RIGHT]);
+	enum wm_join_side behind = right_us < left_us ? RIGHT : LEFT;
+
+	if (j->is_closed[LEFT] || j->is_closed[RIGHT])
+		return j->is_closed[LEFT] ? RIGHT : LEFT;
+	if (pairs_needs_left(j->pairs))
+		return LEFT;
+	if (j->opt->eager)
+		return last;
+	return j->is_idle[behind] ? (enum wm_join_side)(1 - behind) : behind;
+}
+
+/* How long to wait for a side. */
+static enum stream_patience
+patience(const struct joiner *j, enum wm_join_side side)
+{
+	enum wm_join_side other = (enum wm_join_side)(1 - side);
+
+	if (j->is_closed[other] || pairs_needs_left(j->pairs))
+		return STREAM_WAITS;
+	if (j->opt->eager || j->is_idle[other])
+		return STREAM_YIELDS;
+	return j->opt->common.idle_wall.text != NULL ? STREAM_WAITS_FOR_IDLE : STREAM_WAITS;
+}
+
+/* Each side by itself, by turns. */
+static void
+run(struct joiner *j)
+{
+	enum wm_join_side side = LEFT;
+	struct stream_row row;
+
+	while (!j->is_closed[LEFT] || !j->is_closed[RIGHT]) {
+		if (j->is_idle[1 - side] && stream_is_ready(j->streams[1 - side]))
+			j->is_idle[1 - side] = false;
+		side = next_side(j, side);
+		struct stream *s = j->streams[side];
+		stream_set_patience(s, patience(j, side));
+		switch (stream_next(s, wm_join_due_us(j->join, side), &row)) {
+		case STREAM_RECORD:
+			judge(j, side, &row);
+			break;
+		case STREAM_WATERMARK:
+			advance(j, side, &row);
+			break;
+		case STREAM_YIELD:
+			if (!j->opt->eager)
+				j->is_idle[side] = !j->is_idle[1 - side];
+			j->is_idle[1 - side] = false;
+			side = (enum wm_join_side)(1 - side);
+			break;
+		case STREAM_END:
+			j->is_closed[side] = true;
+			break;
+		case STREAM_TICK:
+		case STREAM_PUNCTUATION:
+			break;
+		}
+		if (stream_wants_state(s)) {
+			struct report_state state = state_of(j);
+
+			stream_set_state(s, &state);
+		}
+	}
+}
+
+/* One side's rows of the batch that is next there. */
+static void
+run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
+{
+	struct stream_row row;
+	enum stream_item item;
+
+	while ((item = stream_next(j->streams[side], WM_TIME_END, &row)) == STREAM_RECORD || item == STREAM_TICK ||
+		item == STREAM_PUNCTUATION)
+		if (item == STREAM_RECORD)
+			judge(j, side, &row);
+	if (item == STREAM_WATERMARK && row.watermark_us != WM_TIME_END)
+		*watermark_us = row.watermark_us;
+}
+
+/* Batches that both sides have in common, by number: left rows before right ones, then both watermarks move. */
+static void
+run_common_batches(struct joiner *j)
+{
+	int64_t numbers[SIDES], next_us[SIDES];
+	bool has[SIDES];
+
+	for (;;) {
+		for (size_t i = 0; i < SIDES; i++) {
+			has[i] = stream_peek_batch(j->streams[i], &numbers[i]);
+			next_us[i] = j->in_force_us[i];
+		}
+		if (!has[LEFT] && !has[RIGHT])
+			break;
+		bool is_left = has[LEFT] && (!has[RIGHT] || numbers[LEFT] <= numbers[RIGHT]);
+		bool is_right = has[RIGHT] && (!has[LEFT] || numbers[RIGHT] <= numbers[LEFT]);
+		if (is_left)
+			run_batch(j, LEFT, &next_us[LEFT]);
+		if (is_right)
+			run_batch(j, RIGHT, &next_us[RIGHT]);
+		int64_t before_us = combined_us(j);
+		for (size_t i = 0; i < SIDES; i++)
+			j->in_force_us[i] = next_us[i];
+		for (size_t i = 0; i < SIDES; i++)
+			wm_join_advance(j->join, (enum wm_join_side)i, told_us(j, (enum wm_join_side)i));
+		if (drain(j, before_us))
+			punctuate(j);
+		struct report_state state = state_of(j);
+		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
+		j->spark_before_us = combined_us(j);
+	}
+}
+
+static _Noreturn void
+explain(const struct joiner *j)
+{
+	static const char *const written[] = { "Each pair is written",
+		"Each pair is written, and each left row that has none",
+		"Each pair is written, and each right row that has none",
+		"Each pair is written, and each row of either side that has none",
+		"Each left row that has a match is written, once", "Each left row that has no match is written" };
+	const struct options *opt = j->opt;
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	if (opt->between != NULL)
+		wm_buf_addf(&text, "A right row fits a left one if its time less that of the left is in %s.\n",
+			opt->between);
+	else if (opt->tumbling != NULL)
+		wm_buf_addf(
+			&text, "A right row fits a left one if both are in the same window of %s.\n", opt->tumbling);
+	else if (opt->as_of >= 0)
+		wm_buf_addf(&text, "To each left row belongs the last right row at or before it%s%s.\n",
+			opt->tolerance.text == NULL ? "" : ", no further back than ",
+			opt->tolerance.text == NULL ? "" : opt->tolerance.text);
+	else
+		wm_buf_add_text(&text, "A right row fits a left one whatever their times: no row is ever forgotten.\n");
+	if (opt->key != NULL)
+		wm_buf_addf(&text, "Both have the same %s.\n", opt->key);
+	else if (opt->side_key[LEFT] != NULL)
+		wm_buf_addf(&text, "%s of the left is %s of the right.\n", opt->side_key[LEFT], opt->side_key[RIGHT]);
+	wm_buf_addf(&text, "%s.\n", written[opt->type]);
+	for (size_t i = 0; i < SIDES; i++)
+		wm_buf_addf(&text, "The watermark of the %s is %s%s.\n", i == LEFT ? "left" : "right",
+			j->common[i].delay.text == NULL ? "the one that its rows carry, or none"
+							: "its highest event time so far less ",
+			j->common[i].delay.text == NULL ? "" : j->common[i].delay.text);
+	wm_buf_addf(&text, "The side that is behind is read next%s.\n",
+		opt->eager ? ", unless it would have to be waited for (--eager)" : ", and waited for");
+	cli_answer(&text);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options opt = { .common.eof = CLI_EOF_DEFAULT, .as_of = -1, .stamp = -1 };
+	struct joiner j = { .opt = &opt, .spark_before_us = WM_TIME_NONE };
+	struct wm_buf prefixes;
+
+	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
+	check_options(&opt);
+	parse_condition(&j);
+	check_bounds(&j);
+	j.hold_back_us = hold_back_us(&j);
+	for (size_t i = 0; i < SIDES; i++)
+		set_side(&j, (enum wm_join_side)i);
+	if (opt.common.explain)
+		explain(&j);
+
+	const struct stream_facts facts = {
+		.operator_name = "symmetricHashJoin",
+		.held_unit = "row",
+		.is_passing = true,
+		.is_part = true,
+		.is_restating = opt.stamp >= 0,
+		.batches_are_numbers = is_sharing_batches(&j),
+		.shares_batches = is_sharing_batches(&j),
+	};
+	j.streams[LEFT] = stream_open(&j.common[LEFT], &facts);
+	j.streams[RIGHT] = stream_open_beside(j.streams[LEFT], &j.common[RIGHT], &facts);
+	struct pairs_options pairs_options = {
+		.common = &opt.common,
+		.streams = { j.streams[LEFT], j.streams[RIGHT] },
+		.prefixes = { "", "right_" },
+		.is_left_alone = opt.type == WM_JOIN_SEMI || opt.type == WM_JOIN_ANTI,
+		.is_left_optional = opt.type == WM_JOIN_RIGHT_OUTER || opt.type == WM_JOIN_FULL_OUTER,
+		.is_stamped = opt.stamp >= 0,
+	};
+	wm_buf_init(&prefixes, WM_BUF_UNBOUNDED);
+	if (opt.prefix != NULL)
+		parse_prefixes(opt.prefix, &prefixes, pairs_options.prefixes);
+	for (size_t i = 0; i < SIDES; i++) {
+		const char *key = opt.key != NULL ? opt.key : opt.side_key[i];
+		size_t count = want_keys(j.streams[i], key);
+
+		if (i == RIGHT && count != j.keys_count)
+			cli_misuse("--left-key and --right-key: name as many columns on both sides");
+		pairs_options.keys[i] = key;
+		j.keys_count = count;
+	}
+	j.pairs = pairs_open(&pairs_options);
+	j.options.keys_count = j.keys_count;
+	j.join = wm_join_new(&j.options);
+	if (!j.is_bounded && !opt.common.quiet)
+		cli_warn("no bound says when a row can be forgotten: memory grows with the input: give --between "
+			 "LO,HI%s",
+			opt.as_of >= 0 ? ", or --tolerance D" : "");
+	for (size_t i = 0; i < SIDES; i++)
+		stream_begin(j.streams[i], NULL, 0);
+	for (size_t i = 0; i < SIDES; i++)
+		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
+	if (is_sharing_batches(&j))
+		run_common_batches(&j);
+	run(&j);
+
+	struct report_state state = state_of(&j);
+	stream_set_state(j.streams[LEFT], &state);
+	pairs_end(j.pairs);
+	int status = stream_finish(j.streams[LEFT], stream_is_held(j.streams[LEFT]) ? state.groups : 0);
+	pairs_close(j.pairs);
+	wm_join_free(j.join);
+	wm_buf_release(&prefixes);
+	cli_release(&opt.common);
+	return status;
+}
