@@ -149,7 +149,8 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	p->is_settled = true;
 	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0 && !p->is_part;
 	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
-		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE || is_lines(p->of_stream));
+		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE ||
+			(is_lines(p->of_stream) && p->layout.format == WM_FORMAT_CSV));
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
 	for (size_t i = 0; i < p->stamps.own_count; i++)

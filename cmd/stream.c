@@ -1552,6 +1552,7 @@ next_item(struct stream *s, int64_t due_us, struct stream_row *row)
 			is_due = take_in(s, due_us, false);
 		if (s->phase == PHASE_PUNCTUATION && !is_due) {
 			s->phase = PHASE_READ;
+			row->watermark_us = s->watermark_us;
 			if (s->facts.is_passing)
 				return STREAM_PUNCTUATION;
 		}
