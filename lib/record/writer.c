@@ -111,6 +111,12 @@ wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
 	return write_out(writer, writer->data, len, err);
 }
 
+int
+wm_writer_fd(const struct wm_writer *writer)
+{
+	return writer->fd;
+}
+
 bool
 wm_writer_is_pending(const struct wm_writer *writer)
 {
@@ -304,8 +310,7 @@ wm_row_is_plain(const struct wm_row_format *format)
 }
 
 void
-wm_row_put_more(
-	struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
+wm_row_put_more(struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
 {
 	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
 	size_t bytes = count;
