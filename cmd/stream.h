@@ -5,6 +5,7 @@
  *     s = stream_open(&options.common, &facts);
  *     stream_want(s, "page", STREAM_TEXT);
  *     stream_begin(s, names, names_count);
+ *     stream_resume(s);
  *     while ((item = stream_next(s, wm_x_due_us(x), &row)) != STREAM_END)
  *             STREAM_RECORD:    judge it, and say what became of it
  *             STREAM_WATERMARK: advance to row.watermark_us, write what that lets go
@@ -29,6 +30,7 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "cmd/keep.h"
 #include "cmd/report.h"
 #include "lib/base/value.h"
 
@@ -62,6 +64,10 @@ struct stream_facts {
 	bool passes_late;  /* late records pass with the others */
 	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
 	bool tells_moves;  /* STREAM_WATERMARK comes when the watermark has moved without a record */
+
+	/* With a checkpoint. Both are borrowed. */
+	const struct keep_state *state;     /* what the operator holds; NULL: nothing */
+	const struct keep_options *options; /* of the tool, that give it its meaning; NULL: none */
 };
 
 /* Exits 2 on misuse that the options alone show. */
@@ -99,6 +105,12 @@ void stream_stamp(struct stream *s, const struct wm_span *names, size_t count);
  * results, borrowed.
  */
 void stream_begin(struct stream *s, const struct wm_span *names, size_t names_count);
+
+/*
+ * The operator is there: with a checkpoint, it and the stream go on where the run before stopped. Of several streams of a run, once, when all have
+ * begun. Before the first stream_next().
+ */
+void stream_resume(struct stream *s);
 
 enum stream_item {
 	STREAM_RECORD,

@@ -163,6 +163,38 @@ say_state(const struct deduper *d, struct stream *s)
 	stream_set_state(s, &state);
 }
 
+/* What is kept from run to run */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	wm_dedup_encode(((struct deduper *)self)->dedup, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	return wm_dedup_decode(((struct deduper *)self)->dedup, in);
+}
+
+static size_t
+bytes(const void *self)
+{
+	return wm_dedup_bytes(((const struct deduper *)self)->dedup);
+}
+
+static struct keep_options
+kept_options(const struct options *opt)
+{
+	struct keep_options kept = { 0 };
+
+	keep_option(&kept, "--key", opt->key);
+	keep_option_flag(&kept, "--with-time", opt->with_time);
+	keep_option_flag(&kept, "--forever", opt->forever);
+	keep_option_duration(&kept, "--remember", &opt->remember);
+	return kept;
+}
+
 static _Noreturn void
 explain(const struct options *opt)
 {
@@ -206,8 +238,20 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&opt);
 	enum wm_dedup_memory memory = memory_of(&opt);
+	struct deduper d = { .opt = &opt };
+	const struct keep_state state = {
+		.self = &d,
+		.version = 1,
+		.encode = encode,
+		.decode = decode,
+		.bytes = bytes,
+		.bound = opt.forever ? "--remember D instead of --forever" : "a shorter --remember, or a shorter -w",
+	};
+	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {
 		.operator_name = "dedup",
+		.state = &state,
+		.options = &kept,
 		.is_passing = true,
 		.passes_late = opt.pass_late,
 		.in_band = memory == WM_DEDUP_WITHIN_WATERMARK && opt.remember.text == NULL
@@ -218,11 +262,9 @@ main(int argc, char **argv)
 		.warn_no_watermark = unbounded(&opt, false),
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
-	struct deduper d = {
-		.opt = &opt,
-		.keys_count = opt.key == NULL ? 0 : want_keys(s, opt.key),
-		.late = { { wm_span("0", 1), WM_KIND_NUMBER }, { wm_span("1", 1), WM_KIND_NUMBER } },
-	};
+	d.keys_count = opt.key == NULL ? 0 : want_keys(s, opt.key);
+	d.late[0] = (struct wm_value){ wm_span("0", 1), WM_KIND_NUMBER };
+	d.late[1] = (struct wm_value){ wm_span("1", 1), WM_KIND_NUMBER };
 	const struct wm_dedup_options options = {
 		.keys_count = d.keys_count == 0 ? 1 : d.keys_count,
 		.memory = memory,
@@ -233,6 +275,7 @@ main(int argc, char **argv)
 	wm_buf_init(&d.identity, WM_BUF_UNBOUNDED);
 	stream_stamp(s, &late_name, opt.pass_late ? 1 : 0);
 	stream_begin(s, NULL, 0);
+	stream_resume(s);
 
 	struct stream_row row;
 	enum stream_item item;
@@ -253,6 +296,7 @@ main(int argc, char **argv)
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	wm_dedup_free(d.dedup);
 	wm_buf_release(&d.identity);
+	keep_options_release(&kept);
 	cli_release(&opt.common);
 	return status;
 }
