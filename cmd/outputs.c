@@ -599,16 +599,23 @@ outputs_flush(struct outputs *outputs)
 }
 
 void
-outputs_close(struct outputs *outputs)
+outputs_end_results(struct outputs *outputs)
 {
 	flush_display(outputs, true);
+	wm_display_free(outputs->display);
+	outputs->display = NULL;
+	flush(outputs, outputs->out.writer);
+}
+
+void
+outputs_close(struct outputs *outputs)
+{
 	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
 		close_writer(outputs, &outputs->late[i].writer);
 	close_writer(outputs, &outputs->duplicates.writer);
 	close_writer(outputs, &outputs->rejects.writer);
 	close_writer(outputs, &outputs->report.writer);
 	close_writer(outputs, &outputs->out.writer);
-	wm_display_free(outputs->display);
 	wm_buf_release(&outputs->line);
 	free(outputs->told);
 	free(outputs);

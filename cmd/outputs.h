@@ -88,6 +88,9 @@ void outputs_flush(struct outputs *outputs);
 /* Closes the side files and opens them by their names again, which may be new files now: after SIGHUP. */
 void outputs_reopen(struct outputs *outputs);
 
+/* All results have come: what is held of them is written, so that messages about them stand behind them. */
+void outputs_end_results(struct outputs *outputs);
+
 /* Flushes, closes and checks all; frees. */
 void outputs_close(struct outputs *outputs);
 

@@ -229,7 +229,7 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 	split(p, *line);
 	if (!p->has_columns)
 		tell_first(p);
-	if (!find_unknown(p, &name))
+	if (!find_unknown(p, &name) || outputs_format(p->outputs) == WM_FORMAT_NDJSON)
 		return true;
 	struct wm_buf shown;
 	wm_buf_init(&shown, WM_BUF_UNBOUNDED);

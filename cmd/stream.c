@@ -1910,6 +1910,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	s->run->report.lines_blank = counts.lines_blank;
 	s->run->report.headers_repeated = counts.headers_repeated;
 	s->run->report.lines_unmatched = counts.lines_unmatched;
+	outputs_end_results(s->run->outputs);
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);

@@ -304,8 +304,7 @@ wm_row_is_plain(const struct wm_row_format *format)
 }
 
 void
-wm_row_put_more(
-	struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
+wm_row_put_more(struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
 {
 	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
 	size_t bytes = count;
