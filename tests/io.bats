@@ -16,7 +16,7 @@ tools() {
 # The least that a tool needs to work on columns ts and key, in $options; with a delay of 0 s.
 options_of() {
 	case $1 in
-	wm-dedup) options=(-t ts -w 0s -k "key,ts" --remember 10s) ;;
+	wm-dedup) options=(-t ts -w 0s -k 'key,ts' --remember 10s) ;;
 	wm-sort) options=(-t ts -w 0s) ;;
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
 	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;
