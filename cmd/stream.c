@@ -1307,7 +1307,7 @@ admit(struct stream *s, bool is_plain)
 		const struct wm_value *value = &fields[wanted->field];
 
 		if (wanted->need == STREAM_TEXT) {
-			reading->value = *value;
+			wm_value_copy(&reading->value, value);
 			reading->is_empty = wm_value_is_empty(value);
 			reading->is_number = false;
 			continue;
@@ -1834,6 +1834,17 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		return next_item(s, due_us, row);
 	hand_out(s, row, true);
 	return STREAM_RECORD;
+}
+
+bool
+stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count)
+{
+	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	bool is_known = true;
+
+	for (size_t i = 0; i < count && is_known; i++)
+		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i]);
+	return is_known;
 }
 
 void

@@ -165,6 +165,12 @@ bool stream_peek_batch(struct stream *s, int64_t *number);
 /* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
 
+/*
+ * Values of the first columns that were asked for in the record that comes so many after this one: a hint, see wm_reader_foresee(). False: not
+ * known.
+ */
+bool stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count);
+
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);
 void stream_late(struct stream *s, int64_t windows_missed);

@@ -405,7 +405,7 @@ judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 	struct wm_value keys[WM_KEYS_MAX];
 
 	for (size_t i = 0; i < j->keys_count; i++)
-		keys[i] = row->readings[i].value;
+		wm_value_copy(&keys[i], &row->readings[i].value);
 	/* In a batch the watermark stays where it is. */
 	if (!is_sharing_batches(j))
 		j->in_force_us[side] = row->watermark_us;
