@@ -53,6 +53,13 @@ _wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --ofmt FORMAT
 --no-output-header
 --out FILE
+-C --checkpoint FILE
+--checkpoint-every 30s|1000000rows
+--resume auto|replay|prev
+--position COLUMN
+--max-file-age D
+--new-output
+--state-limit none
 -h --help
 --help=all
 -V --version
