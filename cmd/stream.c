@@ -85,6 +85,7 @@ struct stream {
 	bool is_hungry; /* it has asked for bytes, and none have come since */
 	bool has_yielded;
 	uint64_t ahead_bytes;
+	bool has_records; /* of its own */
 	int64_t batch_number; /* of the record that was read, where batches are numbers */
 	int64_t fed_at_us;    /* monotonic clock; for --idle-wall of one of two */
 	const struct cli_common *common;
@@ -1456,6 +1457,7 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 		*is_due = take_punctuation(s, due_us);
 		return false;
 	}
+	s->has_records = true;
 	if (s->facts.batches_are_numbers && !read_batch(s))
 		return false;
 	if (!begins_batch(s))
@@ -1779,7 +1781,7 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->run->report.rows_in == s->run->report.rows_punctuation)
+	if (s->run->report.rows_in == s->run->report.rows_punctuation || (s->partner != NULL && !s->has_records))
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))

@@ -45,7 +45,7 @@ static const struct cli_tool tool = {
 	.summary = "pass the first row of each key",
 	.usage = "[OPTION]... [FILE]...",
 	.examples = "wm-dedup -t time -w 10m -k event_id events.ndjson\n"
-		    "wm-stamp -t time -w 1m a.csv | wm-dedup -k id --remember 1h | wm-window --tumbling 5m",
+		    "wm-stamp -t time -w 1m a.csv | wm-dedup -k id --remember 1m > once.csv",
 	.options = table,
 	.groups = CLI_GROUP_STREAM,
 };

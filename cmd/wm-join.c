@@ -170,7 +170,7 @@ parse_condition(struct joiner *j)
 		parse_between(options, opt->between);
 	} else if (opt->tumbling != NULL) {
 		options->condition = WM_JOIN_TUMBLING;
-		options->size_us = windows_length_us("--tumbling", wm_span_of(opt->tumbling));
+		options->size_us = windows_grid_us("--tumbling", wm_span_of(opt->tumbling), &opt->common);
 	} else if (opt->as_of >= 0) {
 		options->condition = WM_JOIN_AS_OF;
 		options->has_tolerance = opt->tolerance.text != NULL;
@@ -300,8 +300,6 @@ check_options(const struct options *opt)
 		cli_misuse("--left-key and --right-key: give both");
 	if (opt->common.policy != 0 && !opt->common.is_spark)
 		cli_misuse("--policy: each side has its own watermark; one for both is for --compat spark");
-	if (opt->late_left != NULL && opt->late_right != NULL && strcmp(opt->late_left, opt->late_right) == 0)
-		cli_misuse("--late-left and --late-right are the same file: name two");
 	if (opt->eager && opt->common.idle_wall.text != NULL)
 		cli_misuse("--eager and --idle-wall: nothing is waited for with --eager: give one of them");
 }
@@ -657,12 +655,11 @@ main(int argc, char **argv)
 	j.pairs = pairs_open(&pairs_options);
 	j.options.keys_count = j.keys_count;
 	j.join = wm_join_new(&j.options);
-	if (!j.is_bounded && !opt.common.quiet)
-		cli_warn("no bound says when a row can be forgotten: memory grows with the input: give --between "
-			 "LO,HI%s",
-			opt.as_of >= 0 ? ", or --tolerance D" : "");
 	for (size_t i = 0; i < SIDES; i++)
 		stream_begin(j.streams[i], NULL, 0);
+	if (!j.is_bounded && !opt.common.quiet)
+		cli_warn("no bound says when a row can be forgotten: memory grows with the %s",
+			opt.as_of >= 0 ? "number of keys: give --tolerance D" : "input: give --between LO,HI");
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
 	if (is_sharing_batches(&j))
