@@ -85,7 +85,7 @@ struct stream {
 	bool is_hungry; /* it has asked for bytes, and none have come since */
 	bool has_yielded;
 	uint64_t ahead_bytes;
-	bool has_records; /* of its own */
+	bool has_records;     /* of its own */
 	int64_t batch_number; /* of the record that was read, where batches are numbers */
 	int64_t fed_at_us;    /* monotonic clock; for --idle-wall of one of two */
 	const struct cli_common *common;

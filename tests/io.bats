@@ -36,8 +36,8 @@ tools() {
 options_of() {
 	program_of "$1"
 	case $1 in
-	wm-dedup) options=(-t ts -w 0s -k 'key,ts' --remember 10s) ;;
-	wm-join) options=(-t ts -w 0s -k key --between 0s,0s --type left) ;;
+	wm-dedup) options=(-t ts -w 0s -k "key,ts" --remember 10s) ;;
+	wm-join) options=(-t ts -w 0s -k key --between "0s,0s" --type left) ;;
 	wm-sort) options=(-t ts -w 0s) ;;
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
 	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;

@@ -9,9 +9,6 @@ setup() {
 	load /usr/lib/bats/bats-assert/load
 	load until
 	bin=$(cd "${WM_BIN:-build/release}" && pwd)
-	page=$PWD/man/wm-join.1
-	quakes=$PWD/tests/data/earthquakes
-	interrupt=$PWD/tests/fault/interrupt.py
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export LC_ALL=C
 	printf '%s\n' ts,k,a 100,x,1 103,y,2 110,x,3 120,z,4 130,y,5 >left.csv
