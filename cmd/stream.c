@@ -1170,7 +1170,18 @@ static bool
 has_plain_records(const struct stream *s)
 {
 	return s->is_each && !s->has_sources && !s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order &&
-		!s->reads_arrival && s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL;
+		!s->reads_arrival && s->time_fields_count == 1 && s->sources.guards == NULL &&
+		s->common->zone == NULL && !s->facts.nulls_move_nothing;
+}
+
+/* Whether one of the columns that the tool asked for is null. */
+static bool
+has_null(const struct stream *s)
+{
+	for (size_t i = 0; i < s->wanted_count; i++)
+		if (s->readings[i].value.kind == WM_KIND_NULL)
+			return true;
+	return false;
 }
 
 /* What only some runs ask of a record: the first of a FILE, a guard, hours that come twice. Returns the highest event time. */
@@ -1192,7 +1203,7 @@ observe_more(struct stream *s, int64_t before_us)
 		report_unconfirmed(&s->run->report, before_us != WM_TIME_NONE, &place);
 	}
 	s->is_plain = has_plain_records(s);
-	return highest_us;
+	return s->facts.nulls_move_nothing && has_null(s) ? before_us : highest_us;
 }
 
 /* The record counts: its event time is observed; true if it is the highest of its source. */

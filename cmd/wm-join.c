@@ -101,7 +101,7 @@ struct joiner {
 	struct pairs *pairs;
 	size_t keys_count;
 	int64_t in_force_us[SIDES]; /* WM_TIME_NONE: there is none; WM_TIME_END: the side has ended */
-	int64_t spark_before_us;    /* the one of the batch before */
+	int64_t spark_before_us;    /* the one of both, of the batch before */
 	bool is_closed[SIDES];      /* the stream has nothing more */
 	bool is_idle[SIDES];
 	bool is_bounded;
@@ -306,10 +306,26 @@ check_options(const struct options *opt)
 
 /* Running */
 
+/* Whether rows of the side are written that have no match. */
+static bool
+is_preserved(const struct joiner *j, enum wm_join_side side)
+{
+	enum wm_join_type type = j->options.type;
+
+	return type == WM_JOIN_FULL_OUTER ||
+		(side == LEFT ? type == WM_JOIN_LEFT_OUTER || type == WM_JOIN_ANTI : type == WM_JOIN_RIGHT_OUTER);
+}
+
 static bool
 is_sharing_batches(const struct joiner *j)
 {
 	return j->opt->common.trigger_word == CLI_TRIGGER_COLUMN;
+}
+
+static bool
+has_watermark(const struct joiner *j, enum wm_join_side side)
+{
+	return j->common[side].delay.text != NULL || stream_is_in_band(j->streams[side]);
 }
 
 /* The lower (or, by --policy, the greater) of both watermarks; of a side that has ended the other's. */
@@ -317,6 +333,11 @@ static int64_t
 combined_us(const struct joiner *j)
 {
 	int64_t left_us = j->in_force_us[LEFT], right_us = j->in_force_us[RIGHT];
+
+	/* In Spark the watermark of one side is that of the whole query. */
+	for (enum wm_join_side side = LEFT; j->options.is_spark && side <= RIGHT; side++)
+		if (!has_watermark(j, side))
+			return j->in_force_us[1 - side];
 	bool is_max = j->opt->common.policy == WM_POLICY_MAX && left_us != WM_TIME_END && right_us != WM_TIME_END;
 
 	return is_max == (left_us > right_us) ? left_us : right_us;
@@ -326,12 +347,12 @@ combined_us(const struct joiner *j)
 static int64_t
 told_us(const struct joiner *j, enum wm_join_side side)
 {
-	if (!j->options.is_spark || j->in_force_us[side] == WM_TIME_END || j->common[side].delay.text == NULL)
+	if (!j->options.is_spark || j->in_force_us[side] == WM_TIME_END || !has_watermark(j, side))
 		return j->in_force_us[side];
 	/* Where no row can leave, Spark runs no batch without data, and judges by the watermark of the batch before. */
-	bool has_both = j->common[LEFT].delay.text != NULL && j->common[RIGHT].delay.text != NULL;
-	bool can_leave = has_both && (wm_join_is_bounded(&j->options, LEFT) || wm_join_is_bounded(&j->options, RIGHT));
-	return can_leave ? combined_us(j) : j->spark_before_us;
+	bool can_leave = has_watermark(j, LEFT) && has_watermark(j, RIGHT) &&
+		(wm_join_is_bounded(&j->options, LEFT) || wm_join_is_bounded(&j->options, RIGHT));
+	return can_leave || j->opt->common.trigger_word == CLI_TRIGGER_EACH ? combined_us(j) : j->spark_before_us;
 }
 
 static struct wm_value
@@ -426,6 +447,7 @@ advance(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 {
 	int64_t before_us = combined_us(j);
 
+	j->spark_before_us = before_us;
 	j->in_force_us[side] = row->watermark_us;
 	if (j->options.is_spark)
 		wm_join_advance(j->join, (enum wm_join_side)(1 - side), told_us(j, (enum wm_join_side)(1 - side)));
@@ -438,11 +460,16 @@ static struct report_state
 state_of(const struct joiner *j)
 {
 	struct wm_join_counts counts = wm_join_counts(j->join);
+	uint64_t removed = 0;
+
+	/* Of a side that is preserved Spark counts none. */
+	for (enum wm_join_side side = LEFT; side <= RIGHT; side++)
+		removed += j->options.is_spark && is_preserved(j, side) ? 0 : counts.removed[side];
 
 	return (struct report_state){
 		.groups = counts.rows[LEFT] + counts.rows[RIGHT],
 		.updated = counts.added[LEFT] + counts.added[RIGHT],
-		.removed = counts.removed[LEFT] + counts.removed[RIGHT],
+		.removed = removed,
 		.bytes = wm_join_bytes(j->join),
 	};
 }
@@ -532,7 +559,7 @@ run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 		*watermark_us = row.watermark_us;
 }
 
-/* Batches that both sides have in common, by number: left rows before right ones, then both watermarks move. */
+/* Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks move. */
 static void
 run_common_batches(struct joiner *j)
 {
@@ -546,13 +573,16 @@ run_common_batches(struct joiner *j)
 		}
 		if (!has[LEFT] && !has[RIGHT])
 			break;
-		bool is_left = has[LEFT] && (!has[RIGHT] || numbers[LEFT] <= numbers[RIGHT]);
-		bool is_right = has[RIGHT] && (!has[LEFT] || numbers[RIGHT] <= numbers[LEFT]);
-		if (is_left)
-			run_batch(j, LEFT, &next_us[LEFT]);
-		if (is_right)
-			run_batch(j, RIGHT, &next_us[RIGHT]);
+		enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
+		enum wm_join_side second = (enum wm_join_side)(1 - first);
+		bool is_first = has[first] && (!has[second] || numbers[first] <= numbers[second]);
+		bool is_second = has[second] && (!has[first] || numbers[second] <= numbers[first]);
+		if (is_first)
+			run_batch(j, first, &next_us[first]);
+		if (is_second)
+			run_batch(j, second, &next_us[second]);
 		int64_t before_us = combined_us(j);
+		j->spark_before_us = before_us;
 		for (size_t i = 0; i < SIDES; i++)
 			j->in_force_us[i] = next_us[i];
 		for (size_t i = 0; i < SIDES; i++)
@@ -561,7 +591,6 @@ run_common_batches(struct joiner *j)
 			punctuate(j);
 		struct report_state state = state_of(j);
 		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
-		j->spark_before_us = combined_us(j);
 	}
 }
 
@@ -621,7 +650,7 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&j);
 
-	const struct stream_facts facts = {
+	struct stream_facts facts = {
 		.operator_name = "symmetricHashJoin",
 		.held_unit = "row",
 		.is_passing = true,
@@ -630,7 +659,10 @@ main(int argc, char **argv)
 		.batches_are_numbers = is_sharing_batches(&j),
 		.shares_batches = is_sharing_batches(&j),
 	};
+	/* Spark takes rows that can neither match nor be written away before it looks at their times. */
+	facts.nulls_move_nothing = opt.common.is_spark && !is_preserved(&j, LEFT);
 	j.streams[LEFT] = stream_open(&j.common[LEFT], &facts);
+	facts.nulls_move_nothing = opt.common.is_spark && !is_preserved(&j, RIGHT);
 	j.streams[RIGHT] = stream_open_beside(j.streams[LEFT], &j.common[RIGHT], &facts);
 	struct pairs_options pairs_options = {
 		.common = &opt.common,
