@@ -27,7 +27,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge
 
-CMD := advice band cli explain expose inputs metrics outputs pairs passing plot progress report results resume sources stream terminal windows
+CMD := advice band cli explain expose inputs keep memory metrics outputs pairs passing plot progress report results resume sources stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -58,7 +58,7 @@ UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
 SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit tests check check-asan fuzz bench format install uninstall clean
+.PHONY: all unit tests check check-asan crash fuzz bench format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -93,14 +93,18 @@ $B/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $(LIB_OBJECTS)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$B/tests/fault/short_reads.so: tests/fault/short_reads.c
+$B/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $<
 
-tests: all unit $(FUZZ_BINARIES) $B/tests/fault/short_reads.so
+tests: all unit $(FUZZ_BINARIES) $B/tests/fault/short_reads.so $B/tests/fault/kill_at.so
 
 check: tests
 	WM_BIN=$B tests/run
+
+# More of the same: a thousand processes killed at random moments.
+crash: tests
+	WM_BIN=$B tests/crash/crash.py 1000
 
 check-asan:
 	$(MAKE) VARIANT=asan check

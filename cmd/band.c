@@ -83,6 +83,29 @@ band_decide(struct band *band, const struct inputs *inputs, const struct cli_com
 		band->is_followed = true;
 }
 
+/* flag there · flag followed · kind of time. */
+void
+band_encode(const struct band *band, struct wm_buf *out)
+{
+	wm_put_u8(out, band->is_there);
+	wm_put_u8(out, band->is_followed);
+	wm_instant_parser_encode(band->parser, out);
+}
+
+bool
+band_decode(struct band *band, const struct wm_reader *layout, struct wm_get *in)
+{
+	bool is_there = wm_get_u8(in) != 0, is_followed = wm_get_u8(in) != 0;
+
+	if (!wm_instant_parser_decode(band->parser, in))
+		return false;
+	band->is_there = is_there;
+	band->is_followed = band->is_followed || is_followed;
+	if (is_there)
+		learn_columns(band, layout);
+	return true;
+}
+
 bool
 band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us, const char **why)
 {

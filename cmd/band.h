@@ -48,6 +48,10 @@ void band_release(struct band *band);
 /* The first record has come. is_reckoned: the tool has a watermark of its own, even without -w. */
 void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common, bool is_reckoned);
 
+/* What was decided, and what kind of time the watermark is. Decode after band_open(); layout: that of the stream. */
+void band_encode(const struct band *band, struct wm_buf *out);
+WM_MUST_CHECK bool band_decode(struct band *band, const struct wm_reader *layout, struct wm_get *in);
+
 /* Reads a record's watermark: WM_TIME_NONE where it says nothing. False for what is no time; *why says what is wrong. */
 WM_MUST_CHECK bool band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us, const char **why);
 

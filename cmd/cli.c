@@ -135,6 +135,25 @@ static const struct cli_option output_options[] = {
 	{ 0, "out", "FILE", "results here instead of standard output", CLI_PATH, AT(out_path), CLI_ALL },
 	CLI_END,
 };
+
+/* Without a heading: they follow those of the output. */
+static const struct cli_option run_options[] = {
+	{ 'C', "checkpoint", "FILE", "keep state and positions here; the next run goes on from them", CLI_PATH,
+		AT(checkpoint), CLI_SCREEN },
+	{ 0, "checkpoint-every", "W", "how often it is written: 30s of wall time (default), 1000000rows", CLI_TEXT,
+		AT(checkpoint_every), CLI_ALL },
+	{ 0, "resume", "auto|replay|prev", "go on (default), read pipes from their first byte, or go on from FILE.prev",
+		CLI_CHOICE, AT(resume), CLI_ALL },
+	{ 0, "position", "COLUMN", "keep the last value of COLUMN, for readers that begin there", CLI_COLUMN,
+		AT(position), CLI_ALL },
+	{ 0, "max-file-age", "D", "input files older than that are forgotten, and not read", CLI_DURATION,
+		AT(max_file_age), CLI_ALL },
+	{ 0, "new-output", NULL, "take outputs as they are, though they are not as they were written", CLI_FLAG,
+		AT(new_output), CLI_ALL },
+	{ 0, "state-limit", "SIZE|none", "stop when the state is larger (default: half of the memory)", CLI_TEXT,
+		AT(state_limit), CLI_ALL },
+	CLI_END,
+};
 #undef AT
 
 /* cli_parse() answers both itself. */
@@ -154,6 +173,7 @@ static const struct {
 	{ CLI_GROUP_TIME, time_options },
 	{ CLI_GROUP_REPORTS, report_options },
 	{ CLI_GROUP_OUTPUT, output_options },
+	{ CLI_GROUP_RUNS, run_options },
 	{ 0, help_options },
 };
 
@@ -330,6 +350,17 @@ cli_misuse(const char *format, ...)
 	print_message(format, args);
 	va_end(args);
 	exit(CLI_MISUSE);
+}
+
+void
+cli_done(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+	exit(CLI_DONE);
 }
 
 enum cli_status
@@ -1224,6 +1255,64 @@ check_reports(struct cli_common *common)
 }
 
 static void
+parse_checkpoint_every(struct cli_common *common)
+{
+	const char *text = common->checkpoint_every, *end;
+	struct cli_duration period;
+	struct wm_err err;
+	int64_t rows;
+
+	common->checkpoint_us = 30000000;
+	if (text == NULL)
+		return;
+	if (parse_number(text, &rows, &end) && strcmp(end, "rows") == 0) {
+		if (rows == 0)
+			cli_misuse("--checkpoint-every: '%s': write 1rows or more", text);
+		common->checkpoint_rows = (uint64_t)rows;
+		return;
+	}
+	if (!is_duration(text))
+		cli_misuse("--checkpoint-every: '%s': write 1000000rows, or 30s of wall time", shown(text).text);
+	if (!parse_duration(text, false, &period, &err))
+		cli_misuse("--checkpoint-every: %s", err.message);
+	common->checkpoint_us = period.us;
+}
+
+static void
+check_runs(struct cli_common *common)
+{
+	const struct {
+		const char *option;
+		bool is_given;
+	} of_checkpoints[] = {
+		{ "--checkpoint-every", common->checkpoint_every != NULL },
+		{ "--resume", common->resume != CLI_RESUME_AUTO },
+		{ "--position", common->position != NULL },
+		{ "--max-file-age", common->max_file_age.text != NULL },
+		{ "--new-output", common->new_output },
+	};
+	struct wm_err err;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < sizeof(of_checkpoints) / sizeof(of_checkpoints[0]); i++)
+		if (of_checkpoints[i].is_given && common->checkpoint == NULL)
+			cli_misuse("%s: there is no checkpoint: name one with -C FILE", of_checkpoints[i].option);
+	if (common->checkpoint != NULL && common->overwrite)
+		cli_misuse("-C and --overwrite: outputs go on where the last run ended: leave out --overwrite");
+	if (common->max_file_age.text != NULL && common->max_file_age.us == 0)
+		cli_misuse("--max-file-age: '%s': must be longer than zero", common->max_file_age.text);
+	parse_checkpoint_every(common);
+	if (common->state_limit != NULL && strcmp(common->state_limit, "none") == 0)
+		common->state_bytes_max = UINT64_MAX;
+	else if (common->state_limit != NULL && !parse_size(common->state_limit, &bytes, &err))
+		cli_misuse("--state-limit: %s, or none", err.message);
+	else
+		common->state_bytes_max = bytes;
+	if (common->checkpoint != NULL && common->eof == CLI_EOF_DEFAULT)
+		common->eof = CLI_EOF_HOLD;
+}
+
+static void
 check_common(const struct cli_tool *tool, struct cli_common *common)
 {
 	if (tool->merges_files && common->files_count > 1 && common->source_column == NULL)
@@ -1236,6 +1325,7 @@ check_common(const struct cli_tool *tool, struct cli_common *common)
 	check_zone_and_reference(common);
 	check_reports(common);
 	check_ofmt(common);
+	check_runs(common);
 	if (common->compat != NULL && strcmp(common->compat, "spark") != 0)
 		refuse_choice("--compat", wm_span_of(common->compat), "spark");
 	common->is_spark = common->compat != NULL;

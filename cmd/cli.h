@@ -94,7 +94,8 @@ enum cli_group {
 	CLI_GROUP_TIME = 1 << 1, /* event time and watermark */
 	CLI_GROUP_REPORTS = 1 << 2,
 	CLI_GROUP_OUTPUT = 1 << 3,
-	CLI_GROUP_STREAM = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS | CLI_GROUP_OUTPUT,
+	CLI_GROUP_RUNS = 1 << 4, /* what goes on from run to run; shown with the output */
+	CLI_GROUP_STREAM = CLI_GROUP_INPUT | CLI_GROUP_TIME | CLI_GROUP_REPORTS | CLI_GROUP_OUTPUT | CLI_GROUP_RUNS,
 };
 
 struct cli_tool {
@@ -124,6 +125,7 @@ enum cli_eof { CLI_EOF_DEFAULT = -1, CLI_EOF_FLUSH, CLI_EOF_HOLD, CLI_EOF_TRIGGE
 enum cli_output_format { CLI_OUTPUT_SAME, CLI_OUTPUT_CSV, CLI_OUTPUT_TSV, CLI_OUTPUT_NDJSON, CLI_OUTPUT_TABLE };
 enum cli_progress { CLI_PROGRESS_AUTO, CLI_PROGRESS_BAR, CLI_PROGRESS_JSON, CLI_PROGRESS_NONE };
 enum cli_order { CLI_ORDER_GIVEN, CLI_ORDER_TIME };
+enum cli_resume { CLI_RESUME_AUTO, CLI_RESUME_REPLAY, CLI_RESUME_PREV };
 enum cli_unmatched { CLI_UNMATCHED_REJECT, CLI_UNMATCHED_SKIP };
 
 /*
@@ -160,8 +162,9 @@ struct cli_common {
 	struct cli_duration max_ahead;
 	const char *ingest;  /* a column, or "now"; needed by max_ahead */
 	const char *trigger; /* as typed */
-	int eof;             /* enum cli_eof; a tool sets CLI_EOF_DEFAULT before where it makes a difference */
-	const char *compat;  /* "spark" or NULL */
+	int eof; /* enum cli_eof; a tool sets CLI_EOF_DEFAULT before where it makes a difference; with a checkpoint
+				the default is CLI_EOF_HOLD */
+	const char *compat; /* "spark" or NULL */
 	/* late and rejected rows, reports */
 	const char *late_path;       /* of wm-join: late rows of the left */
 	const char *late_right_path; /* an option of wm-join */
@@ -184,6 +187,14 @@ struct cli_common {
 	const char *ofmt;  /* a printf conversion of one double and nothing else, width and precision at most 99 */
 	bool no_output_header;
 	const char *out_path;
+	/* from run to run */
+	const char *checkpoint;
+	const char *checkpoint_every; /* as typed */
+	int resume;                   /* enum cli_resume */
+	const char *position;
+	struct cli_duration max_file_age;
+	bool new_output;
+	const char *state_limit; /* as typed */
 
 	/* Filled by cli_parse() from the above. */
 	char delimiter_byte; /* 0: not given */
@@ -191,6 +202,9 @@ struct cli_common {
 	uint64_t trigger_rows;      /* of Nrows, at least 1 */
 	int64_t trigger_period_us;  /* of event:D and wall:D, above 0 */
 	const char *trigger_column; /* of column:C */
+	uint64_t checkpoint_rows;   /* of --checkpoint-every Nrows, at least 1; 0: by the clock */
+	int64_t checkpoint_us;      /* its period of wall time, with checkpoint_rows 0 */
+	uint64_t state_bytes_max;   /* --state-limit; UINT64_MAX: none; 0: not given */
 	bool is_spark;              /* --compat spark */
 	bool is_ingest_now;         /* --ingest now: by the clock, not by a column */
 	struct wm_zone *zone;       /* NULL: UTC */
@@ -232,6 +246,9 @@ void cli_progress(struct wm_span line);
 /* Draws the bar on standard error, if it is due; it is wiped before any message. cli_bar_end(): it is wiped for good. */
 void cli_bar(struct progress *progress, const struct progress_status *status, int64_t now_us);
 void cli_bar_end(void);
+
+/* One line on standard error, unless it is NULL, and status 0: there was nothing to do. */
+_Noreturn void cli_done(const char *format, ...) WM_PRINTF(1, 2);
 
 /* Prints err's message and exits with its status. */
 _Noreturn void cli_die(const struct wm_err *err);

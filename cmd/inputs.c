@@ -1,5 +1,6 @@
 #include "cmd/inputs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,6 +21,16 @@ struct source {
 	size_t file; /* of the one that it is at */
 	bool is_open;
 	bool is_at_end; /* --merge: its one FILE was read */
+	/* with a checkpoint */
+	int fd;
+	bool is_seekable;
+	bool is_amid;           /* it was begun in a run before */
+	bool is_fed;            /* of a pipe, its first bytes are wanted */
+	uint64_t at;            /* of a pipe: bytes read so far */
+	uint64_t from;          /* of these, the first that was not processed before */
+	struct wm_buf head;     /* of a pipe that is to begin as before: its first bytes */
+	struct wm_buf position; /* of --position: the last value */
+	bool is_behind;         /* rows up to that may come once more */
 };
 
 struct inputs {
@@ -29,8 +40,14 @@ struct inputs {
 	size_t file_next; /* without --merge */
 	struct source *sources;
 	size_t sources_count;
+	const struct wm_record *pending; /* was read from the source pending_source, and is not processed */
+	size_t pending_source;
+	struct resume *resume;     /* NULL: there is no checkpoint */
+	size_t resume_first;       /* the number of the first FILE there */
+	bool *is_seen;             /* of the fields of records: a run before had them */
 	struct wm_column *columns; /* that were asked for */
 	bool *is_optional;
+	size_t *fields; /* of the columns: those asked for twice have one */
 	size_t columns_count;
 };
 
@@ -54,6 +71,8 @@ new_reader(const struct inputs *inputs)
 		.skips_unmatched = common->unmatched == CLI_UNMATCHED_SKIP,
 		.record_bytes_max = common->record_limit,
 		.read_buffer_bytes = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
+		.keeps_partial = common->checkpoint != NULL && common->eof != CLI_EOF_FLUSH,
+		.keeps_open = common->checkpoint != NULL,
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
 
@@ -77,20 +96,34 @@ inputs_open(const struct cli_common *common)
 		inputs->files[i] = common->files[i];
 	inputs->sources_count = common->merge ? inputs->files_count : 1;
 	inputs->sources = wm_calloc(inputs->sources_count, sizeof(inputs->sources[0]));
-	for (size_t i = 0; i < inputs->sources_count; i++)
-		inputs->sources[i] = (struct source){ .reader = new_reader(inputs), .file = i };
+	for (size_t i = 0; i < inputs->sources_count; i++) {
+		struct source *source = &inputs->sources[i];
+
+		*source = (struct source){ .reader = new_reader(inputs), .file = i, .fd = -1 };
+		wm_buf_init(&source->head, RESUME_KNOWN_BYTES);
+		wm_buf_init(&source->position, WM_BUF_UNBOUNDED);
+	}
 	return inputs;
 }
 
 void
 inputs_close(struct inputs *inputs)
 {
-	for (size_t i = 0; i < inputs->sources_count; i++)
-		wm_reader_free(inputs->sources[i].reader);
+	for (size_t i = 0; i < inputs->sources_count; i++) {
+		struct source *source = &inputs->sources[i];
+
+		wm_reader_free(source->reader);
+		if (source->is_open && source->fd != -1)
+			close(source->fd);
+		wm_buf_release(&source->head);
+		wm_buf_release(&source->position);
+	}
+	free(inputs->is_seen);
 	for (size_t i = 0; i < inputs->columns_count; i++)
 		wm_column_release(&inputs->columns[i]);
 	free(inputs->columns);
 	free(inputs->is_optional);
+	free(inputs->fields);
 	free(inputs->sources);
 	free(inputs->files);
 	free(inputs);
@@ -112,6 +145,8 @@ want_everywhere(struct inputs *inputs, struct wm_span name, bool is_optional)
 	inputs->columns[inputs->columns_count++] = column;
 	for (size_t i = 0; i < inputs->sources_count; i++)
 		field = want(inputs->sources[i].reader, &column, is_optional);
+	inputs->fields = wm_reallocarray(inputs->fields, inputs->columns_count, sizeof(inputs->fields[0]));
+	inputs->fields[inputs->columns_count - 1] = field;
 	return field;
 }
 
@@ -302,6 +337,215 @@ inputs_sources_count(const struct inputs *inputs)
 	return inputs->sources_count;
 }
 
+/* Going on */
+
+void
+inputs_tell_operands(struct inputs *inputs, struct resume *resume)
+{
+	inputs->resume = resume;
+	for (size_t i = 0; i < inputs->files_count; i++) {
+		const char *file = inputs->files[i];
+		size_t number = is_standard_input(file) ? resume_add_input(resume, "standard input", STDIN_FILENO)
+							: resume_add_input(resume, file, -1);
+
+		if (i == 0)
+			inputs->resume_first = number;
+	}
+}
+
+static struct resume_start
+start_of(const struct inputs *inputs, size_t file)
+{
+	return resume_start(inputs->resume, inputs->resume_first + file);
+}
+
+/* Whether a FILE is not read in this run. */
+static bool
+is_passed_over(const struct inputs *inputs, size_t file)
+{
+	if (inputs->resume == NULL)
+		return false;
+	enum resume_action action = start_of(inputs, file).action;
+	return action == RESUME_DONE || action == RESUME_TOO_OLD;
+}
+
+bool
+inputs_is_done(const struct inputs *inputs, size_t source)
+{
+	return is_passed_over(inputs, inputs->sources[source].file);
+}
+
+void
+inputs_go_on(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->sources_count && inputs->sources_count > 1; i++)
+		inputs->sources[i].is_at_end = is_passed_over(inputs, i);
+}
+
+bool
+inputs_is_seekable(const struct inputs *inputs, size_t source)
+{
+	return inputs->sources[source].is_seekable;
+}
+
+bool
+inputs_is_amid(const struct inputs *inputs, size_t source)
+{
+	return inputs->sources[source].is_amid;
+}
+
+/* Whether a position is not behind another. */
+static bool
+is_up_to(const struct wm_value *value, struct wm_span before)
+{
+	struct wm_value other = { before, WM_KIND_TEXT };
+	struct wm_reading a, b;
+
+	wm_reading_take(&a, value);
+	wm_reading_take(&b, &other);
+	if (a.is_number && b.is_number)
+		return wm_decimal_compare(&a.number, value->text, &b.number, before) <= 0;
+	return wm_span_equal(value->text, before);
+}
+
+bool
+inputs_pass_position(struct inputs *inputs, size_t number, const struct wm_value *value)
+{
+	struct source *source = &inputs->sources[number];
+
+	if (wm_value_is_empty(value))
+		return true;
+	if (source->is_behind && is_up_to(value, wm_buf_span(&source->position)))
+		return false;
+	source->is_behind = false;
+	wm_buf_reset(&source->position);
+	wm_buf_add(&source->position, value->text.data, value->text.len);
+	return true;
+}
+
+void
+inputs_set_pending(struct inputs *inputs, size_t source, const struct wm_record *rec)
+{
+	inputs->pending = rec;
+	inputs->pending_source = source;
+}
+
+static bool
+tell_position(const struct inputs *inputs, const struct source *source, struct wm_err *err)
+{
+	const struct wm_record *pending = source == &inputs->sources[inputs->pending_source] ? inputs->pending : NULL;
+	struct wm_reader_position at = wm_reader_position_before(source->reader, pending);
+	struct wm_span ahead = wm_reader_ahead(source->reader);
+	struct wm_buf layout, tail;
+
+	wm_buf_init(&layout, WM_BUF_UNBOUNDED);
+	wm_buf_init(&tail, WM_BUF_UNBOUNDED);
+	wm_reader_encode_input(source->reader, &layout);
+	if (!source->is_seekable) {
+		wm_buf_add(&tail, at.rest.data, at.rest.len);
+		wm_buf_add(&tail, ahead.data, ahead.len);
+	}
+	struct resume_position position = {
+		.offset = at.offset,
+		.lines = at.lines,
+		.is_at_end = at.is_at_end,
+		.tail = tail.len == 0 ? wm_span("", 0) : wm_buf_span(&tail),
+		.position = wm_buf_span(&source->position),
+		.layout = wm_buf_span(&layout),
+	};
+	bool is_told =
+		resume_set_input(inputs->resume, inputs->resume_first + source->file, source->fd, &position, err);
+	wm_buf_release(&layout);
+	wm_buf_release(&tail);
+	return is_told;
+}
+
+bool
+inputs_tell_positions(struct inputs *inputs, struct wm_err *err)
+{
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		if (inputs->sources[i].is_open && !tell_position(inputs, &inputs->sources[i], err))
+			return false;
+	return true;
+}
+
+/* Opens a FILE where a run before has left it. */
+static void
+open_at(const struct inputs *inputs, struct source *source, int fd, const char *name)
+{
+	struct resume_start start = start_of(inputs, source->file);
+	struct wm_reader_start at = {
+		.offset = start.position.offset,
+		.lines = start.position.lines,
+		.input = start.position.layout,
+		.is_continued = start.action == RESUME_CONTINUE,
+		.rest = start.position.tail,
+	};
+	struct stat found;
+
+	source->fd = fd;
+	source->is_seekable = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+	source->is_amid = start.action != RESUME_BEGIN && start.position.offset > 0;
+	source->is_fed = !source->is_seekable;
+	source->at = source->from = 0;
+	wm_buf_reset(&source->head);
+	wm_buf_reset(&source->position);
+	wm_buf_add(&source->position, start.position.position.data, start.position.position.len);
+	source->is_behind = at.is_continued && source->position.len != 0;
+	/* Who begins at a position by itself sends the row that was cut off once more. */
+	if (inputs->common->position != NULL && at.is_continued)
+		at.rest = wm_span("", 0);
+	if (start.action == RESUME_SKIP)
+		source->from = at.offset;
+	if (at.is_continued && at.rest.len != 0)
+		source->is_fed = resume_feed(inputs->resume, inputs->resume_first + source->file, at.rest);
+	if (start.action == RESUME_BEGIN)
+		wm_reader_open(source->reader, fd, name);
+	else
+		wm_reader_open_at(source->reader, fd, name, &at);
+}
+
+/* Bytes of a pipe have come: the first ones are kept, and held to those of the run before where they are to be the same. */
+static bool
+feed(const struct inputs *inputs, struct source *source, struct wm_err *err)
+{
+	struct wm_span bytes = wm_reader_filled(source->reader);
+	size_t number = inputs->resume_first + source->file;
+
+	if (source->at < source->from) {
+		size_t known = source->from < RESUME_KNOWN_BYTES ? (size_t)source->from : RESUME_KNOWN_BYTES;
+		size_t room = known - source->head.len, old = source->from - source->at;
+		bool is_checked = source->head.len == known;
+
+		/* No more than the buffer was born for. */
+		bool fits = wm_buf_append(&source->head, bytes.data, bytes.len < room ? bytes.len : room);
+		assert(fits);
+		(void)fits;
+		if (!is_checked && (source->head.len == known || bytes.len == 0) &&
+			!resume_check_head(inputs->resume, number, wm_buf_span(&source->head), err))
+			return false;
+		source->at += bytes.len;
+		old = bytes.len < old ? bytes.len : old;
+		bytes = wm_span(bytes.data + old, bytes.len - old);
+	}
+	if (bytes.len != 0)
+		source->is_fed = resume_feed(inputs->resume, number, bytes);
+	return true;
+}
+
+static void
+open_source(const struct inputs *inputs, struct source *source, int fd)
+{
+	const char *file = inputs->files[source->file];
+	const char *name = is_standard_input(file) ? "standard input" : file;
+
+	if (inputs->resume != NULL)
+		open_at(inputs, source, fd, name);
+	else
+		wm_reader_open(source->reader, fd, name);
+	source->is_open = true;
+}
+
 /* A FIFO is opened without waiting for its writer, and read as others are. */
 static int
 open_without_waiting(const char *file, struct wm_err *err)
@@ -319,13 +563,14 @@ inputs_open_early(struct inputs *inputs)
 	struct source *source = &inputs->sources[0];
 	const char *file = inputs->files[inputs->file_next];
 	struct wm_err err;
-	int fd = is_standard_input(file) ? STDIN_FILENO : open_without_waiting(file, &err);
 
+	source->file = inputs->file_next++;
+	if (is_passed_over(inputs, source->file))
+		return;
+	int fd = is_standard_input(file) ? STDIN_FILENO : open_without_waiting(file, &err);
 	if (fd == -1)
 		cli_die(&err);
-	source->file = inputs->file_next++;
-	source->is_open = true;
-	wm_reader_open(source->reader, fd, is_standard_input(file) ? "standard input" : file);
+	open_source(inputs, source, fd);
 }
 
 bool
@@ -356,12 +601,16 @@ open_next(struct inputs *inputs, struct source *source, struct wm_err *err)
 		return INPUTS_END;
 	if (!is_merged)
 		source->file = inputs->file_next++;
+	while (!is_merged && is_passed_over(inputs, source->file)) {
+		if (inputs->file_next == inputs->files_count)
+			return INPUTS_END;
+		source->file = inputs->file_next++;
+	}
 	const char *file = inputs->files[source->file];
 	int fd = is_standard_input(file) ? STDIN_FILENO : open_file(file, err);
 	if (fd == -1)
 		return INPUTS_FAILED;
-	wm_reader_open(source->reader, fd, is_standard_input(file) ? "standard input" : file);
-	source->is_open = true;
+	open_source(inputs, source, fd);
 	return INPUTS_WAIT;
 }
 
@@ -373,6 +622,19 @@ adopt_layout(const struct inputs *inputs, struct source *source)
 	/* Where none has told it yet, this one may be the first. */
 	bool is_told = layout != source->reader && wm_reader_adopt(source->reader, layout);
 	(void)is_told;
+}
+
+/* Its position is told now: later it is closed. */
+static bool
+end_file(const struct inputs *inputs, struct source *source, struct wm_err *err)
+{
+	bool is_told = inputs->resume == NULL || tell_position(inputs, source, err);
+
+	source->is_open = false;
+	if (inputs->common->checkpoint != NULL)
+		close(source->fd);
+	source->fd = -1;
+	return is_told;
 }
 
 enum inputs_item
@@ -400,8 +662,9 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 	case WM_READ_MORE:
 		return INPUTS_WAIT;
 	case WM_READ_END:
-		source->is_open = false;
 		source->is_at_end = true;
+		if (!end_file(inputs, source, err))
+			return INPUTS_FAILED;
 		return INPUTS_FILE_END;
 	case WM_READ_RECORD:
 	case WM_READ_FAILED:
@@ -413,7 +676,9 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 bool
 inputs_fill(struct inputs *inputs, size_t source, struct wm_err *err)
 {
-	return wm_reader_fill(inputs->sources[source].reader, err);
+	if (!wm_reader_fill(inputs->sources[source].reader, err))
+		return false;
+	return !inputs->sources[source].is_fed || feed(inputs, &inputs->sources[source], err);
 }
 
 int
@@ -448,10 +713,59 @@ inputs_layout(const struct inputs *inputs)
 bool
 inputs_column_seen(const struct inputs *inputs, size_t field)
 {
+	if (inputs->is_seen != NULL && inputs->is_seen[field])
+		return true;
 	for (size_t i = 0; i < inputs->sources_count; i++)
 		if (wm_reader_column_seen(inputs->sources[i].reader, field))
 			return true;
 	return false;
+}
+
+static struct wm_span
+name_of(const struct wm_column *column)
+{
+	return wm_span(column->name, column->name_len);
+}
+
+/* text layout · varint columns that some record had · text name of each. */
+void
+inputs_encode_layout(const struct inputs *inputs, struct wm_buf *out)
+{
+	struct wm_buf layout;
+
+	wm_buf_init(&layout, WM_BUF_UNBOUNDED);
+	wm_reader_encode_layout(inputs_layout(inputs), &layout);
+	wm_put_span(out, wm_buf_span(&layout));
+	wm_buf_release(&layout);
+	size_t count = 0;
+	for (size_t i = 0; i < inputs->columns_count; i++)
+		count += inputs_column_seen(inputs, inputs->fields[i]);
+	wm_put_varint(out, count);
+	for (size_t i = 0; i < inputs->columns_count; i++)
+		if (inputs_column_seen(inputs, inputs->fields[i]))
+			wm_put_span(out, name_of(&inputs->columns[i]));
+}
+
+bool
+inputs_decode_layout(struct inputs *inputs, struct wm_get *in)
+{
+	struct wm_span layout = wm_get_span(in);
+
+	inputs->is_seen = wm_calloc(inputs->columns_count + 1, sizeof(inputs->is_seen[0]));
+	for (uint64_t left = wm_get_varint(in); left > 0 && !in->failed; left--) {
+		struct wm_span name = wm_get_span(in);
+
+		for (size_t i = 0; i < inputs->columns_count; i++)
+			inputs->is_seen[inputs->fields[i]] |= wm_span_equal(name, name_of(&inputs->columns[i]));
+	}
+	for (size_t i = 0; i < inputs->sources_count; i++) {
+		struct wm_get each;
+
+		wm_get_init(&each, layout);
+		if (!wm_reader_decode_layout(inputs->sources[i].reader, &each))
+			return false;
+	}
+	return !in->failed;
 }
 
 struct wm_reader_counts

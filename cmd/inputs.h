@@ -15,7 +15,9 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "cmd/resume.h"
 #include "lib/base/buf.h"
+#include "lib/base/codec.h"
 #include "lib/record/reader.h"
 #include "lib/record/record.h"
 
@@ -48,6 +50,35 @@ void inputs_sort(struct inputs *inputs, const int64_t *keys);
  * looked into: for advice.
  */
 void inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out);
+
+/*
+ * With a checkpoint, between inputs_begin() and the first record: tells resume the operands, and, when it has decided, goes on in each as it says.
+ * The positions of those that have ended are told to it by the way; inputs_tell_positions() tells those of the open ones.
+ */
+void inputs_tell_operands(struct inputs *inputs, struct resume *resume);
+void inputs_go_on(struct inputs *inputs);
+/* A record that a source has read, and that is not processed yet; NULL: there is none. Its position is before that. Until the next one is read. */
+void inputs_set_pending(struct inputs *inputs, size_t source, const struct wm_record *rec);
+WM_MUST_CHECK bool inputs_tell_positions(struct inputs *inputs, struct wm_err *err);
+
+/* Whether an input was all read in a run before, so that it is not to be read now. Of sources side by side, that of a source. */
+bool inputs_is_done(const struct inputs *inputs, size_t source);
+
+/* Whether what a source reads can be sought, so that it may be left anywhere. */
+bool inputs_is_seekable(const struct inputs *inputs, size_t source);
+
+/* Whether a source goes on in the middle of its FILE. */
+bool inputs_is_amid(const struct inputs *inputs, size_t source);
+
+/*
+ * A row has this value in the column of --position: it is noted as the last one of what a source reads. False for a row that was processed in a run
+ * before: of numbers those up to the one noted then, of texts the first row, if it has the same.
+ */
+bool inputs_pass_position(struct inputs *inputs, size_t source, const struct wm_value *value);
+
+/* The layout of the stream, and which columns were in any record. Decode before inputs_go_on(). */
+void inputs_encode_layout(const struct inputs *inputs, struct wm_buf *out);
+WM_MUST_CHECK bool inputs_decode_layout(struct inputs *inputs, struct wm_get *in);
 
 size_t inputs_sources_count(const struct inputs *inputs);
 

@@ -96,7 +96,7 @@ check_side(const struct cli_common *common, const struct side *side)
 		cli_misuse("%s: %s is also the input: name another file", side->option, side->path);
 	if (common->out_path == NULL && fstat(STDOUT_FILENO, &other) == 0 && is_same_file(&found, &other))
 		cli_misuse("%s: %s is also standard output: name another file", side->option, side->path);
-	if (found.st_size > 0 && !common->append && !common->overwrite)
+	if (found.st_size > 0 && !common->append && !common->overwrite && common->checkpoint == NULL)
 		cli_misuse("%s: %s exists and is not empty: say --append or --overwrite, or name another file",
 			side->option, side->path);
 }
@@ -259,6 +259,33 @@ outputs_start(struct outputs *outputs)
 	start_side(&outputs->duplicates, is_truncated);
 	start_side(&outputs->rejects, is_truncated);
 	start_side(&outputs->report, is_truncated);
+}
+
+static struct side *
+side_at(struct outputs *outputs, size_t number)
+{
+	struct side *sides[] = { &outputs->out, &outputs->late[0], &outputs->late[1], &outputs->duplicates,
+		&outputs->rejects, &outputs->report };
+
+	return number < sizeof(sides) / sizeof(sides[0]) ? sides[number] : NULL;
+}
+
+const char *
+outputs_option(const struct outputs *outputs, size_t number, int *fd)
+{
+	/* Nothing is changed through it here. */
+	const struct side *side = side_at((struct outputs *)(uintptr_t)outputs, number);
+
+	if (side == NULL)
+		return NULL;
+	*fd = side->writer == NULL ? -1 : wm_writer_fd(side->writer);
+	return number == 0 && side->path == NULL ? "standard output" : side->option;
+}
+
+void
+outputs_begin_at(struct outputs *outputs, size_t number, uint64_t length)
+{
+	side_at(outputs, number)->was_empty = length == 0;
 }
 
 void
@@ -599,17 +626,18 @@ outputs_flush(struct outputs *outputs)
 }
 
 void
-outputs_end_results(struct outputs *outputs)
+outputs_end(struct outputs *outputs)
 {
 	flush_display(outputs, true);
 	wm_display_free(outputs->display);
 	outputs->display = NULL;
-	flush(outputs, outputs->out.writer);
+	outputs_flush(outputs);
 }
 
 void
 outputs_close(struct outputs *outputs)
 {
+	outputs_end(outputs);
 	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
 		close_writer(outputs, &outputs->late[i].writer);
 	close_writer(outputs, &outputs->duplicates.writer);

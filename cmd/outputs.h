@@ -29,6 +29,13 @@ struct outputs *outputs_open(const struct cli_common *common);
 /* Creates the side files. Once, when nothing stands against the run any more. */
 void outputs_start(struct outputs *outputs);
 
+/*
+ * Results and side files as files that a checkpoint knows, from 0, once they were created: what the command line calls it (NULL: there are no
+ * more) and its descriptor, or -1 where it was not asked for; and how long it is, which says whether a header is due.
+ */
+const char *outputs_option(const struct outputs *outputs, size_t number, int *fd);
+void outputs_begin_at(struct outputs *outputs, size_t number, uint64_t length);
+
 /* Fixes how results look by the layout of the stream. Once: when the layout is known, or at the end. After outputs_start(). */
 void outputs_settle(struct outputs *outputs, const struct wm_reader *reader);
 
@@ -88,10 +95,10 @@ void outputs_flush(struct outputs *outputs);
 /* Closes the side files and opens them by their names again, which may be new files now: after SIGHUP. */
 void outputs_reopen(struct outputs *outputs);
 
-/* All results have come: what is held of them is written, so that messages about them stand behind them. */
-void outputs_end_results(struct outputs *outputs);
+/* All results have come: writes what is left, the end of a table too, so that messages about them stand behind them. */
+void outputs_end(struct outputs *outputs);
 
-/* Flushes, closes and checks all; frees. */
+/* The same, then closes and checks all; frees. */
 void outputs_close(struct outputs *outputs);
 
 #endif

@@ -32,7 +32,8 @@ struct passing {
 	size_t told_count;         /* of these, the ones of the result */
 	struct wm_fields fields;
 	struct wm_value *values;
-	struct wm_buf line; /* of a record that is put into the layout */
+	struct wm_header told_before; /* the columns that a run before had been told by its first record */
+	struct wm_buf line;           /* of a record that is put into the layout */
 	struct wm_buf stamped_line;
 };
 
@@ -63,6 +64,7 @@ passing_close(struct passing *p)
 		wm_columns_release(&p->columns);
 	}
 	free(p->values);
+	wm_header_release(&p->told_before);
 	wm_buf_release(&p->line);
 	wm_buf_release(&p->stamped_line);
 	free(p);
@@ -109,6 +111,8 @@ settle_recast(struct passing *p, const struct wm_reader *layout)
 
 	for (size_t i = 0; is_json && i < names->count; i++)
 		wm_columns_append(&p->columns, names->names[i]);
+	for (size_t i = 0; is_json && names->count == 0 && i < p->told_before.count; i++)
+		wm_columns_append(&p->columns, p->told_before.names[i]);
 	/* Of NDJSON these are the stamps alone: its first record tells the columns that stand before them. */
 	if (is_json && p->columns.count == 0)
 		return;
@@ -161,6 +165,34 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 		settle_recast(p, layout);
 	else if (!p->is_text)
 		put_header(p, layout);
+}
+
+/* varint columns · text name of each. */
+void
+passing_encode(const struct passing *p, struct wm_buf *out)
+{
+	bool is_told = p->is_recast && p->has_columns && p->layout.format == WM_FORMAT_NDJSON;
+	size_t count = is_told ? p->told_count : p->is_settled && p->is_recast ? 0 : p->told_before.count;
+
+	wm_put_varint(out, count);
+	for (size_t i = 0; i < count; i++)
+		wm_put_span(out, is_told ? p->columns.names[i] : p->told_before.names[i]);
+}
+
+bool
+passing_decode(struct passing *p, struct wm_get *in)
+{
+	uint64_t count = wm_get_varint(in);
+
+	if (in->failed || count > wm_get_left(in))
+		return false;
+	struct wm_span *names = wm_calloc((size_t)count + 1, sizeof(names[0]));
+	for (uint64_t i = 0; i < count; i++)
+		names[i] = wm_get_span(in);
+	if (!in->failed)
+		wm_header_take(&p->told_before, names, (size_t)count);
+	free(names);
+	return !in->failed;
 }
 
 /* A line of text as a record of the layout. */

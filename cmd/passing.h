@@ -14,6 +14,7 @@
 
 #include "cmd/cli.h"
 #include "cmd/outputs.h"
+#include "lib/base/codec.h"
 #include "lib/base/value.h"
 #include "lib/record/fields.h"
 #include "lib/record/reader.h"
@@ -34,6 +35,10 @@ void passing_close(struct passing *passing);
 
 /* The layout is known, or the end has come: writes the header, unless the first record has to tell it. After outputs_settle(). */
 void passing_settle(struct passing *passing, const struct wm_reader *layout);
+
+/* The columns of the result, where the first record has told them. Decode before passing_settle(). */
+void passing_encode(const struct passing *passing, struct wm_buf *out);
+WM_MUST_CHECK bool passing_decode(struct passing *passing, struct wm_get *in);
 
 /*
  * The record as a line, to be kept or written; borrowed until the next call. False, with what is wrong in *reject (but for its line and raw), for

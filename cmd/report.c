@@ -296,20 +296,23 @@ report_progress(struct report *report, const struct report_state *state, int64_t
 	end_object(out);
 }
 
+static void
+add_times(struct report_times *all, const struct report_times *more)
+{
+	if (more->count == 0)
+		return;
+	if (all->count == 0 || more->min_us < all->min_us)
+		all->min_us = more->min_us;
+	if (all->count == 0 || more->max_us > all->max_us)
+		all->max_us = more->max_us;
+	all->count += more->count;
+	all->sum_us += more->sum_us;
+}
+
 void
 report_next_batch(struct report *report, int64_t watermark_us)
 {
-	const struct report_times *batch = &report->batch_times;
-	struct report_times *all = &report->times;
-
-	if (batch->count != 0) {
-		if (all->count == 0 || batch->min_us < all->min_us)
-			all->min_us = batch->min_us;
-		if (all->count == 0 || batch->max_us > all->max_us)
-			all->max_us = batch->max_us;
-		all->count += batch->count;
-		all->sum_us += batch->sum_us;
-	}
+	add_times(&report->times, &report->batch_times);
 	report->batch_id++;
 	report->batch_rows_in_before = report->rows_in;
 	report->batch_rows_late_before = report->rows_late;
@@ -377,6 +380,12 @@ report_final(const struct report *report, const struct report_state *state, int6
 	begin_object(out, "report");
 	add_text(out, "tool", report->tool);
 	add_ledger(out, report);
+	if (report->run != NULL) {
+		add_name(out, "run");
+		wm_buf_add_byte(out, '{');
+		add_ledger(out, report->run);
+		wm_buf_add_byte(out, '}');
+	}
 	add_count(out, "windows_open", open_count);
 	add_place(out, "unconfirmed_first", &report->unconfirmed_first);
 	add_seconds(out, "disorder_max", report->disorder_max_us);
@@ -384,6 +393,128 @@ report_final(const struct report *report, const struct report_state *state, int6
 	add_stage(out, report, &stage);
 	add_count(out, "status", (uint64_t)status);
 	end_object(out);
+}
+
+/* Totals over several runs */
+
+#define COUNTS (sizeof(counts) / sizeof(counts[0]))
+
+static uint64_t *
+count_at(struct report *report, size_t offset)
+{
+	return (uint64_t *)(void *)((char *)report + offset);
+}
+
+/* The place of the counts one by one: rows_in, the classes, the others. */
+static size_t
+offset_of_count(size_t number)
+{
+	return number == 0                 ? AT(rows_in)
+		: number <= REPORT_CLASSES ? report_classes[number - 1].offset
+					   : counts[number - 1 - REPORT_CLASSES].offset;
+}
+
+#define ALL_COUNTS (1 + REPORT_CLASSES + COUNTS)
+
+static void
+put_int128(struct wm_buf *out, wm_int128 value)
+{
+	wm_put_u64(out, (uint64_t)value);
+	wm_put_i64(out, (int64_t)(value >> 64));
+}
+
+/*
+ * varint counts, u64 each · varint reasons, each: text · u64 · u64 batches · i64 greatest disorder · i64 of used rows ·
+ * u64 event times · i64 lowest · i64 highest · 16 bytes sum.
+ */
+void
+report_encode(const struct report *report, struct wm_buf *out)
+{
+	struct report_times times = report->times;
+	size_t reasons_count = 0;
+
+	add_times(&times, &report->batch_times);
+	wm_put_varint(out, ALL_COUNTS);
+	for (size_t i = 0; i < ALL_COUNTS; i++)
+		wm_put_u64(out, *(const uint64_t *)(const void *)((const char *)report + offset_of_count(i)));
+	while (report->reasons[reasons_count].reason != NULL)
+		reasons_count++;
+	wm_put_varint(out, reasons_count);
+	for (size_t i = 0; i < reasons_count; i++) {
+		wm_put_span(out, wm_span_of(report->reasons[i].reason));
+		wm_put_u64(out, report->reasons[i].count);
+	}
+	wm_put_u64(out, report->batch_id);
+	wm_put_i64(out, report->disorder_max_us);
+	wm_put_i64(out, report->disorder_used_max_us);
+	wm_put_u64(out, times.count);
+	wm_put_i64(out, times.min_us);
+	wm_put_i64(out, times.max_us);
+	put_int128(out, times.sum_us);
+}
+
+/* Reasons are few and static in the program; one of a file is copied once. */
+static const char *
+reason_of(struct wm_span text)
+{
+	static const char *const known[] = { "ragged", "malformed-csv", "malformed-json", "malformed-line", "too-long",
+		"no-time", "bad-time", "bad-number", "bad-gap", "bad-ingest", "bad-watermark", "implausible-time",
+		"new-column" };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (wm_span_is(text, known[i]))
+			return known[i];
+	return NULL;
+}
+
+bool
+report_decode(struct report *report, struct wm_get *in)
+{
+	if (wm_get_varint(in) != ALL_COUNTS)
+		return false;
+	for (size_t i = 0; i < ALL_COUNTS; i++)
+		*count_at(report, offset_of_count(i)) = wm_get_u64(in);
+	uint64_t reasons_count = wm_get_varint(in);
+	if (in->failed || reasons_count > REPORT_REASONS_MAX)
+		return false;
+	for (uint64_t i = 0; i < reasons_count; i++) {
+		report->reasons[i].reason = reason_of(wm_get_span(in));
+		report->reasons[i].count = wm_get_u64(in);
+		if (report->reasons[i].reason == NULL)
+			return false;
+	}
+	report->batch_id = wm_get_u64(in);
+	report->disorder_max_us = wm_get_i64(in);
+	report->disorder_used_max_us = wm_get_i64(in);
+	report->times.count = wm_get_u64(in);
+	report->times.min_us = wm_get_i64(in);
+	report->times.max_us = wm_get_i64(in);
+	report->times.sum_us = wm_get_u64(in);
+	report->times.sum_us += (wm_int128)wm_get_i64(in) * ((wm_int128)1 << 64);
+	return !in->failed && report_is_closed(report);
+}
+
+void
+report_add_before(struct report *report, const struct report *before)
+{
+	for (size_t i = 0; i < ALL_COUNTS; i++)
+		*count_at(report, offset_of_count(i)) +=
+			*(const uint64_t *)(const void *)((const char *)before + offset_of_count(i));
+	for (size_t i = 0; before->reasons[i].reason != NULL; i++) {
+		size_t at = 0;
+
+		while (report->reasons[at].reason != NULL &&
+			strcmp(report->reasons[at].reason, before->reasons[i].reason) != 0)
+			at++;
+		assert(at < REPORT_REASONS_MAX);
+		report->reasons[at].reason = before->reasons[i].reason;
+		report->reasons[at].count += before->reasons[i].count;
+	}
+	if (before->disorder_max_us > report->disorder_max_us)
+		report->disorder_max_us = before->disorder_max_us;
+	if (before->disorder_used_max_us > report->disorder_used_max_us)
+		report->disorder_used_max_us = before->disorder_used_max_us;
+	add_times(&report->times, &before->times);
 }
 
 /* Summary */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/codec.h"
 #include "lib/base/decimal.h"
 
 /* Reasons to reject a record; more than there are. */
@@ -91,7 +92,8 @@ struct report {
 	uint64_t jump_rows_before;
 	uint64_t jump_late_before;
 
-	int64_t ended_us; /* wall clock at the end of the run; WM_TIME_NONE: not told */
+	const struct report *run; /* of totals over several runs: the counts of this one; NULL: it is the only one */
+	int64_t ended_us;         /* wall clock at the end of the run; WM_TIME_NONE: not told */
 
 	/* By report_clock(). */
 	bool has_clock;
@@ -171,6 +173,13 @@ void report_final(const struct report *report, const struct report_state *state,
 
 /* Whether more than part of whole rows (--fail-late 1/1000) were late, wholly or partly. whole > 0; exact. */
 bool report_late_share_exceeds(const struct report *report, uint64_t part, uint64_t whole);
+
+/* The counts, for a checkpoint. Decode into a report that was initialised. */
+void report_encode(const struct report *report, struct wm_buf *out);
+WM_MUST_CHECK bool report_decode(struct report *report, struct wm_get *in);
+
+/* The counts of a run, added to those of the runs before it; the rest of *report is the run's. */
+void report_add_before(struct report *report, const struct report *before);
 
 /* What the summary needs to know of the options. */
 struct report_context {

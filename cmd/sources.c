@@ -91,11 +91,13 @@ sources_open(struct sources *sources, const struct cli_common *common, const cha
 {
 	*sources = (struct sources){
 		.common = common,
+		.opened_us = now_us,
 		.can_be_idle =
 			common->idle.text != NULL || common->idle_wall.text != NULL || common->idle_close.text != NULL,
 	};
 	wm_combine_init(&sources->combine, (enum wm_policy)common->policy, common->idle.us);
 	wm_table_init(&sources->numbers, NUMBER_BYTES);
+	sources->files = files_count == 0 ? NULL : files;
 	for (size_t i = 0; i < files_count; i++)
 		add(sources, wm_span_of(files[i]), now_us);
 	if (common->sources != NULL)
@@ -119,4 +121,126 @@ sources_find(struct sources *sources, const struct wm_value *value, int64_t now_
 
 	/* A number is the source of the same text: 1 and "1" are one host. */
 	return add_value(sources, value->text, is_scalar ? WM_KIND_TEXT : value->kind, now_us, source, err);
+}
+
+/* A source as it is known from run to run. */
+struct known {
+	struct wm_span name;
+	uint8_t kind;
+};
+
+/* All sources by their numbers; freed by the caller. */
+static struct known *
+known_sources(const struct sources *sources)
+{
+	struct known *known = wm_calloc(sources->combine.sources_count + 1, sizeof(known[0]));
+	size_t at = 0;
+
+	for (size_t i = 0; i < sources->combine.sources_count && sources->files != NULL; i++)
+		known[i] = (struct known){ wm_span_of(sources->files[i]), WM_KIND_TEXT };
+	for (const struct wm_entry *entry; (entry = wm_table_next(&sources->numbers, &at)) != NULL;)
+		known[*(const size_t *)wm_entry_value(entry)] = (struct known){ wm_entry_key(entry), entry->tag };
+	return known;
+}
+
+/* varint sources, each: text name · u8 kind · combined · flag guards, and if so one for each source. */
+void
+sources_encode(const struct sources *sources, struct wm_buf *out)
+{
+	struct known *known = known_sources(sources);
+	size_t count = sources->combine.sources_count;
+
+	wm_put_varint(out, count);
+	for (size_t i = 0; i < count; i++) {
+		wm_put_span(out, known[i].name);
+		wm_put_u8(out, known[i].kind);
+	}
+	free(known);
+	wm_combine_encode(&sources->combine, out);
+	wm_put_u8(out, sources->guards != NULL);
+	for (size_t i = 0; i < count && sources->guards != NULL; i++)
+		wm_guard_encode(&sources->guards[i], out);
+}
+
+static bool
+decode_guards(struct sources *sources, struct wm_get *in)
+{
+	bool has_guards = wm_get_u8(in) != 0;
+
+	if (in->failed || has_guards != (sources->guards != NULL && sources->combine.sources_count != 0))
+		return false;
+	for (size_t i = 0; i < sources->combine.sources_count && has_guards; i++)
+		if (!wm_guard_decode(&sources->guards[i], in))
+			return false;
+	return true;
+}
+
+/* FILEs of this run that were there before go on as they were. */
+static void
+copy_files(struct sources *sources, const struct sources *old, const struct known *known)
+{
+	for (size_t i = 0; i < sources->combine.sources_count; i++) {
+		for (size_t j = 0; j < old->combine.sources_count; j++) {
+			if (!wm_span_is(known[j].name, sources->files[i]))
+				continue;
+			wm_combine_copy(&sources->combine, i, &old->combine, j);
+			if (sources->guards != NULL)
+				sources->guards[i] = old->guards[j];
+			break;
+		}
+	}
+}
+
+static bool
+decode_files(struct sources *sources, const struct known *known, size_t count, struct wm_get *in)
+{
+	struct sources old = { .common = sources->common };
+
+	wm_combine_init(&old.combine, sources->combine.policy, sources->combine.idle_us);
+	wm_table_init(&old.numbers, NUMBER_BYTES);
+	for (size_t i = 0; i < count; i++)
+		add(&old, known[i].name, 0);
+	bool is_decoded = wm_combine_decode(&old.combine, in) && decode_guards(&old, in);
+	if (is_decoded)
+		copy_files(sources, &old, known);
+	sources_release(&old);
+	return is_decoded;
+}
+
+static bool
+decode_values(struct sources *sources, const struct known *known, size_t count, struct wm_get *in)
+{
+	struct wm_err err;
+
+	for (size_t i = 0; i < count && sources->common->source_column != NULL; i++) {
+		size_t number;
+
+		if (known[i].kind > WM_KIND_JSON ||
+			!add_value(sources, known[i].name, (enum wm_kind)known[i].kind, sources->opened_us, &number,
+				&err) ||
+			number != i)
+			return false;
+	}
+	return sources->combine.sources_count == count && wm_combine_decode(&sources->combine, in) &&
+		decode_guards(sources, in);
+}
+
+bool
+sources_decode(struct sources *sources, struct wm_get *in)
+{
+	uint64_t count = wm_get_varint(in);
+
+	/* A name takes two bytes at least. */
+	if (in->failed || count > WM_SOURCES_MAX || count > wm_get_left(in) / 2)
+		return false;
+	struct known *known = wm_calloc((size_t)count + 1, sizeof(known[0]));
+	for (uint64_t i = 0; i < count; i++) {
+		known[i].name = wm_get_span(in);
+		known[i].kind = wm_get_u8(in);
+	}
+	bool is_decoded = !in->failed &&
+		(sources->files != NULL ? decode_files(sources, known, (size_t)count, in)
+					: decode_values(sources, known, (size_t)count, in));
+	free(known);
+	return is_decoded;
 }

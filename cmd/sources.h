@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "lib/base/codec.h"
 #include "lib/base/value.h"
 #include "lib/event/combine.h"
 #include "lib/event/guard.h"
@@ -21,15 +22,24 @@
 struct sources {
 	const struct cli_common *common;
 	struct wm_combine combine;
-	struct wm_guard *guards; /* one a source; NULL without --max-jump */
-	struct wm_table numbers; /* of --source: which number a value has */
-	bool can_be_idle;        /* so that each record is to be told */
+	struct wm_guard *guards;  /* one a source; NULL without --max-jump */
+	struct wm_table numbers;  /* of --source: which number a value has */
+	const char *const *files; /* of --merge: what the sources are called */
+	int64_t opened_us;
+	bool can_be_idle; /* so that each record is to be told */
 };
 
 /* files: one source each, where they are read side by side; files_count 0 elsewhere. now_us: a clock that does not jump. */
 void sources_open(struct sources *sources, const struct cli_common *common, const char *const *files,
 	size_t files_count, int64_t now_us);
 void sources_release(struct sources *sources);
+
+/*
+ * What is kept of them; the clock is no state. Decode after sources_open() with the same options; of FILEs those that are named again have what
+ * they had, whatever the order, and the others are left out.
+ */
+void sources_encode(const struct sources *sources, struct wm_buf *out);
+WM_MUST_CHECK bool sources_decode(struct sources *sources, struct wm_get *in);
 
 /* The source of a value of --source's column, which takes part from its first record on. False with WM_ERR_LIMIT when there are too many. */
 WM_MUST_CHECK bool sources_find(

@@ -12,6 +12,8 @@
 
 #include "cmd/band.h"
 #include "cmd/inputs.h"
+#include "cmd/keep.h"
+#include "cmd/memory.h"
 #include "cmd/metrics.h"
 #include "cmd/outputs.h"
 #include "cmd/passing.h"
@@ -32,6 +34,9 @@
 
 /* How long an input may go on before it is said that nothing is written without a watermark. */
 #define NOTICE_AFTER_US 10000000
+
+/* After so many rows it is looked again whether a commit is due that had to wait. */
+#define ATTEND_ROWS 64
 
 /* Progress by the clock comes at most so often. */
 #define TICK_US 1000000
@@ -66,9 +71,16 @@ struct run {
 	struct stream *streams[STREAMS_MAX];
 	size_t streams_count;
 	struct outputs *outputs;
-	bool is_started; /* the outputs are */
-	bool is_settled; /* so is their form */
-	struct report report;
+	bool is_started;      /* the outputs are */
+	bool is_settled;      /* so is their form */
+	struct report report; /* of this run alone */
+	struct report before; /* of those before it, as the checkpoint has them */
+	struct keep *keep;    /* NULL: there is no checkpoint */
+	const struct keep_state *kept;
+	uint64_t state_bytes_max;
+	bool is_at_limit;
+	uint64_t rows_committed; /* rows_in at the last commit */
+	bool is_flushed;         /* the end of time was handed out */
 	struct report_state state;
 	struct metrics metrics;
 	struct progress progress;
@@ -137,6 +149,8 @@ struct stream {
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
 	bool is_ticking;      /* STREAM_TICK was handed out */
 	bool is_strict_stop;
+	uint64_t attend_row;   /* before the row of this number it is looked whether a commit is due */
+	size_t position_field; /* of --position */
 
 	struct passing *passing; /* NULL: no record passes */
 	struct passing_stamps stamps;
@@ -306,6 +320,9 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
+	if (common->position != NULL)
+		s->position_field = inputs_want(s->inputs, wm_span_of(common->position));
+	s->attend_row = UINT64_MAX;
 	return s;
 }
 
@@ -319,14 +336,29 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	outputs_guard_descriptors();
 	run->started_us = clock_us(CLOCK_MONOTONIC);
 	struct stream *s = open_stream(run, common, facts);
+	run->keep = keep_open(common, facts->options);
+	run->kept = facts->state;
 	run->outputs = outputs_open(common);
 	if (!metrics_init(&run->metrics, common->metrics_path, &err))
 		cli_misuse("%s", err.message);
 	report_init(&run->report, cli_tool_name(), facts->operator_name);
+	report_init(&run->before, cli_tool_name(), facts->operator_name);
 	report_clock(&run->report, run->started_us, 0);
 	run->report.batch_watermark_us = s->watermark_us;
 	catch_signals();
 	return s;
+}
+
+/* Of two streams the lower watermark of those that have one. */
+static int64_t
+run_watermark_us(const struct run *run)
+{
+	int64_t watermark_us = WM_TIME_END;
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->has_watermark && run->streams[i]->watermark_us < watermark_us)
+			watermark_us = run->streams[i]->watermark_us;
+	return watermark_us == WM_TIME_END ? WM_TIME_NONE : watermark_us;
 }
 
 struct stream *
@@ -336,6 +368,7 @@ stream_open_beside(struct stream *first, const struct cli_common *common, const 
 
 	first->partner = s;
 	s->partner = first;
+	first->run->report.batch_watermark_us = run_watermark_us(first->run);
 	return s;
 }
 
@@ -466,6 +499,11 @@ check_no_watermark(const struct stream *s)
 {
 	if (!s->has_watermark && s->facts.no_watermark != NULL)
 		cli_misuse("%s", s->facts.no_watermark);
+	if (!s->has_watermark && s->facts.needs_watermark && s->common->checkpoint != NULL &&
+		s->common->eof != CLI_EOF_FLUSH)
+		cli_misuse(
+			"-C: without a watermark nothing would ever be written: give a delay with -w (0s for input in "
+			"order); or --eof flush: then each run is by itself");
 }
 
 /* The first record has come, and with it what of a stamp the input has. */
@@ -507,33 +545,25 @@ open_passing(struct stream *s)
 	s->passing = passing_open(s->common, s->run->outputs, stamps, s->facts.is_part);
 }
 
-void
-stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
+/* What of the stream is kept. */
+static void
+lend(struct stream *s)
 {
-	size_t files_count = inputs_files_count(s->inputs);
+	const struct keep_stream kept = {
+		.inputs = s->inputs,
+		.sources = &s->sources,
+		.trigger = &s->trigger,
+		.band = &s->band,
+		.passing = s->passing,
+		.time_parser = s->time_parser,
+		.ingest_parser = s->ingest_parser,
+		.highest_us = &s->highest_us,
+		.watermark_us = &s->watermark_us,
+		.is_decided = &s->is_decided,
+		.is_punctuated = &s->is_punctuated,
+	};
 
-	if (s->number == 0)
-		outputs_set_columns(s->run->outputs, names, names_count);
-	band_open(&s->band, s->inputs, s->common);
-	open_passing(s);
-	inputs_begin(s->inputs);
-	if (is_time_assumed(s) && inputs_lack(s->inputs, s->time_fields[0]))
-		die_without_time(s);
-	if (s->band.is_followed)
-		follow_band(s);
-	else if (inputs_lack(s->inputs, s->band.field))
-		check_no_watermark(s);
-	if (s->number == 0)
-		open_progress(s);
-	if (s->partner != NULL)
-		inputs_open_early(s->inputs);
-	if (s->common->order != CLI_ORDER_TIME)
-		return;
-	int64_t *times = wm_reallocarray(NULL, files_count, sizeof(times[0]));
-	for (size_t i = 0; i < files_count; i++)
-		times[i] = first_event_time(s, i);
-	inputs_sort(s->inputs, times);
-	free(times);
+	keep_add_stream(s->run->keep, &kept);
 }
 
 /* Failing and rejecting */
@@ -662,6 +692,20 @@ yield_due_us(const struct stream *s)
 	return s->patience == STREAM_WAITS_FOR_IDLE ? wm_time_add(s->fed_at_us, s->common->idle_wall.us) : INT64_MAX;
 }
 
+/* Whether there is something to commit, some time. */
+static bool
+is_commit_to_come(const struct stream *s)
+{
+	return s->run->keep != NULL && s->run->report.rows_in != s->run->rows_committed &&
+		s->run->report.rows_in >= keep_due_row(s->run->keep);
+}
+
+static bool
+is_commit_due(const struct stream *s)
+{
+	return is_commit_to_come(s) && clock_us(CLOCK_MONOTONIC) >= keep_due_us(s->run->keep);
+}
+
 /* How long to wait at most; -1: for ever. */
 static int64_t
 wait_limit_us(const struct stream *s)
@@ -676,6 +720,8 @@ wait_limit_us(const struct stream *s)
 
 	if (s->run->is_started && metrics_due_us(&s->run->metrics) < until_us)
 		until_us = metrics_due_us(&s->run->metrics);
+	if (is_commit_to_come(s) && keep_due_us(s->run->keep) < until_us)
+		until_us = keep_due_us(s->run->keep);
 
 	if (s->is_notice_due && s->run->started_us + NOTICE_AFTER_US < until_us)
 		until_us = s->run->started_us + NOTICE_AFTER_US;
@@ -699,15 +745,6 @@ reads_partner_ahead(const struct stream *s)
 
 	return partner != NULL && partner->phase != PHASE_END && inputs_fd(partner->inputs, 0) >= 0 &&
 		!inputs_is_ahead_at_end(partner->inputs) && partner->ahead_bytes < AHEAD_BYTES_MAX;
-}
-
-static void
-reopen_outputs(struct run *run)
-{
-	outputs_reopen(run->outputs);
-	for (size_t i = 0; i < run->streams_count; i++)
-		if (run->streams[i]->is_settled)
-			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
 }
 
 static void
@@ -772,7 +809,9 @@ wait_for_input(struct stream *s)
 			end = WAIT_SILENCE;
 			break;
 		}
-		if (ready == 0 && s->run->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) {
+		if (ready == 0 &&
+			((s->run->is_started && clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) ||
+				is_commit_due(s))) {
 			end = WAIT_TICK;
 			break;
 		}
@@ -841,12 +880,26 @@ stream_has_ended(const struct stream *s)
 	return s->phase == PHASE_END;
 }
 
+/* The counts of all runs, of which this is the last. */
+static struct report
+totals(const struct stream *s)
+{
+	struct report total = s->run->report;
+
+	if (s->run->keep == NULL)
+		return total;
+	report_add_before(&total, &s->run->before);
+	total.run = &s->run->report;
+	return total;
+}
+
 static void
 write_metrics(struct stream *s)
 {
+	struct report total = totals(s);
 	struct wm_err err;
 
-	if (!metrics_write(&s->run->metrics, &s->run->report, &s->run->state, s->watermark_us, clock_us(CLOCK_REALTIME),
+	if (!metrics_write(&s->run->metrics, &total, &s->run->state, run_watermark_us(s->run), clock_us(CLOCK_REALTIME),
 		    clock_us(CLOCK_MONOTONIC), &err))
 		fail(s, &err);
 }
@@ -879,6 +932,163 @@ start_outputs(struct stream *s, bool is_last)
 		passing_settle(s->passing, layout);
 }
 
+void
+stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
+{
+	size_t files_count = inputs_files_count(s->inputs);
+
+	if (s->number == 0)
+		outputs_set_columns(s->run->outputs, names, names_count);
+	band_open(&s->band, s->inputs, s->common);
+	open_passing(s);
+	inputs_begin(s->inputs);
+	if (is_time_assumed(s) && inputs_lack(s->inputs, s->time_fields[0]))
+		die_without_time(s);
+	if (s->band.is_followed)
+		follow_band(s);
+	else if (inputs_lack(s->inputs, s->band.field))
+		check_no_watermark(s);
+	if (s->number == 0)
+		open_progress(s);
+	if (s->run->keep == NULL && s->partner != NULL)
+		inputs_open_early(s->inputs);
+	if (s->common->order == CLI_ORDER_TIME) {
+		int64_t *times = wm_reallocarray(NULL, files_count, sizeof(times[0]));
+
+		for (size_t i = 0; i < files_count; i++)
+			times[i] = first_event_time(s, i);
+		inputs_sort(s->inputs, times);
+		free(times);
+	}
+	if (s->run->keep != NULL)
+		lend(s);
+}
+
+/* Going on, and keeping */
+
+/* When it is to be looked next whether a commit is due, by rows. */
+static void
+plan_commit(struct stream *s, int64_t began_us)
+{
+	struct keep *keep = s->run->keep;
+
+	keep_plan(keep, s->run->report.rows_in, began_us, clock_us(CLOCK_MONOTONIC));
+	s->run->rows_committed = s->run->report.rows_in;
+	for (size_t i = 0; i < s->run->streams_count; i++)
+		s->run->streams[i]->attend_row = s->common->checkpoint_rows == 0 ? UINT64_MAX : keep_due_row(keep);
+}
+
+/* What follows from what was kept. */
+static void
+settle_kept(struct stream *s)
+{
+	s->run->report.batch_watermark_us = s->watermark_us;
+	s->files_begun += s->highest_us != WM_TIME_NONE;
+	if (!s->band.is_followed)
+		return;
+	s->has_watermark = true;
+	s->is_notice_due = false;
+}
+
+void
+stream_resume(struct stream *s)
+{
+	struct run *run = s->run;
+	uint64_t limit = s->common->state_bytes_max;
+
+	run->state_bytes_max = limit == 0 ? memory_usable() / 2 : limit;
+	if (run->keep == NULL)
+		return;
+	int64_t began_us = clock_us(CLOCK_MONOTONIC);
+	keep_begin(run->keep, run->outputs, &run->report, &run->before, run->kept, clock_us(CLOCK_REALTIME), began_us);
+	run->is_started = true;
+	run->report.batch_id = run->before.batch_id;
+	for (size_t i = 0; i < run->streams_count; i++) {
+		settle_kept(run->streams[i]);
+		/* Only now it is known where they begin. */
+		if (run->streams_count > 1)
+			inputs_open_early(run->streams[i]->inputs);
+	}
+	plan_commit(s, began_us);
+	if (run->metrics.path != NULL)
+		write_metrics(s);
+}
+
+/* Lines that are no rows, over all streams of the run. */
+static void
+note_lines(struct run *run)
+{
+	run->report.lines_blank = run->report.headers_repeated = run->report.lines_unmatched = 0;
+	for (size_t i = 0; i < run->streams_count; i++) {
+		struct wm_reader_counts counts = inputs_counts(run->streams[i]->inputs);
+
+		run->report.lines_blank += counts.lines_blank;
+		run->report.headers_repeated += counts.headers_repeated;
+		run->report.lines_unmatched += counts.lines_unmatched;
+	}
+}
+
+/* Of two streams, one may have taken in a record that it has not given out yet. */
+static bool
+can_commit(const struct run *run)
+{
+	for (size_t i = 0; i < run->streams_count; i++) {
+		enum phase phase = run->streams[i]->phase;
+
+		if (phase == PHASE_DELIVER || phase == PHASE_PUNCTUATION || phase == PHASE_FLUSH)
+			return false;
+	}
+	return true;
+}
+
+static void
+keep(struct run *run, enum keep_end end)
+{
+	note_lines(run);
+	for (size_t i = 0; i < run->streams_count; i++) {
+		struct stream *s = run->streams[i];
+
+		/* A record that was read, and waits for the batch before it to end, is not processed. */
+		inputs_set_pending(s->inputs, s->input, s->phase == PHASE_TAKE_IN ? &s->rec : NULL);
+	}
+	keep_commit(run->keep, end, clock_us(CLOCK_REALTIME));
+}
+
+/* All that the records before let go was written: a commit. */
+static void
+commit(struct stream *s)
+{
+	int64_t began_us = clock_us(CLOCK_MONOTONIC);
+
+	keep(s->run, KEEP_ON);
+	plan_commit(s, began_us);
+}
+
+/* The state is larger than it may be: the run ends here. */
+static void
+stop_at_limit(struct stream *s, size_t bytes)
+{
+	const char *bound = s->run->kept->bound;
+
+	cli_warn("the state takes %zu MiB, and %" PRIu64 " MiB are allowed: stopped%s: raise --state-limit%s%s",
+		bytes >> 20, s->run->state_bytes_max >> 20, s->run->keep == NULL ? "" : " (the checkpoint is good)",
+		bound == NULL ? "" : ", or bound it with ", bound == NULL ? "" : bound);
+	s->run->is_at_limit = true;
+}
+
+/* Whether the operator holds too much. */
+static void
+check_state(struct stream *s)
+{
+	const struct keep_state *kept = s->run->kept;
+
+	if (kept == NULL || kept->bytes == NULL || s->run->state_bytes_max == UINT64_MAX)
+		return;
+	size_t bytes = kept->bytes(kept->self);
+	if (bytes > s->run->state_bytes_max)
+		stop_at_limit(s, bytes);
+}
+
 /* Progress */
 
 bool
@@ -904,7 +1114,7 @@ static void
 make_object(struct stream *s)
 {
 	if (s->is_each)
-		s->run->report.batch_watermark_us = s->watermark_us;
+		s->run->report.batch_watermark_us = run_watermark_us(s->run);
 	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	wm_buf_reset(&s->text);
 	report_progress(&s->run->report, &s->run->state, clock_us(CLOCK_REALTIME), &s->text);
@@ -921,7 +1131,7 @@ finish_batch(struct stream *s)
 			cli_progress(wm_buf_span(&s->text));
 	}
 	s->is_batch_ending = false;
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 }
 
 /* With the trigger "each" a batch of the report is a second. */
@@ -957,7 +1167,7 @@ finish_tick(struct stream *s)
 	if (!is_second || !has_second(s))
 		return;
 	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 	s->run->tick_next_us = clock_us(CLOCK_MONOTONIC) + TICK_US;
 }
 
@@ -1111,7 +1321,7 @@ admit(struct stream *s, bool is_plain)
 		const struct wm_value *value = &fields[wanted->field];
 
 		if (wanted->need == STREAM_TEXT) {
-			reading->value = *value;
+			wm_value_copy(&reading->value, value);
 			reading->is_empty = wm_value_is_empty(value);
 			reading->is_number = false;
 			continue;
@@ -1155,8 +1365,8 @@ static void
 begin_file(struct stream *s)
 {
 	s->is_file_begun = true;
-	if (s->files_begun++ == 0 || !s->has_watermark || s->common->merge || s->common->quiet ||
-		!wm_is_behind(s->event_time_us, s->watermark_us) || s->files_behind++ != 0)
+	if (s->files_begun++ == 0 || inputs_is_amid(s->inputs, s->input) || !s->has_watermark || s->common->merge ||
+		s->common->quiet || !wm_is_behind(s->event_time_us, s->watermark_us) || s->files_behind++ != 0)
 		return;
 	wm_buf_reset(&s->text);
 	wm_duration_print(wm_duration_round_up(wm_time_sub(s->watermark_us, s->event_time_us)), &s->text);
@@ -1169,9 +1379,10 @@ begin_file(struct stream *s)
 static bool
 has_plain_records(const struct stream *s)
 {
-	return s->is_each && !s->has_sources && !s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order &&
-		!s->reads_arrival && s->time_fields_count == 1 && s->sources.guards == NULL &&
-		s->common->zone == NULL && !s->facts.nulls_move_nothing;
+	return s->is_each && s->attend_row == UINT64_MAX && s->common->position == NULL && !s->has_sources &&
+		!s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival &&
+		s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL &&
+		!s->facts.nulls_move_nothing;
 }
 
 /* Whether one of the columns that the tool asked for is null. */
@@ -1342,10 +1553,11 @@ static bool
 begin_end(struct stream *s)
 {
 	bool is_flushed = s->common->eof == CLI_EOF_FLUSH || s->common->eof == CLI_EOF_DEFAULT;
+	bool is_stopped = stop_signal != 0 || s->run->is_at_limit;
 
 	start_outputs(s, true);
-	s->phase = stop_signal == 0 && is_flushed ? PHASE_FLUSH : PHASE_END;
-	return stop_signal == 0 && ends_batch(s, true) && end_batch(s);
+	s->phase = !is_stopped && is_flushed ? PHASE_FLUSH : PHASE_END;
+	return !is_stopped && ends_batch(s, true) && end_batch(s);
 }
 
 /* A FILE has ended. Side by side with others it holds nothing back any more, unless what is open is to be kept. */
@@ -1379,6 +1591,40 @@ show_bar(struct stream *s)
 	cli_bar(&s->run->progress, &status, clock_us(CLOCK_MONOTONIC));
 }
 
+/* SIGHUP: the side files may be other ones now. */
+static void
+reopen(struct stream *s)
+{
+	struct run *run = s->run;
+
+	if (run->keep != NULL)
+		commit(s);
+	outputs_reopen(run->outputs);
+	if (run->keep != NULL)
+		keep_reopened(run->keep);
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->is_settled)
+			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
+	if (run->keep != NULL)
+		commit(s);
+}
+
+/* Between two records, when all that those before let go was written: true if the run ends here. */
+static __attribute__((noinline)) bool
+attend(struct stream *s)
+{
+	if (s->run->keep != NULL && stop_signal != 0 && inputs_is_seekable(s->inputs, s->input))
+		return true;
+	check_state(s);
+	if (s->run->is_at_limit)
+		return true;
+	if (is_commit_due(s) && can_commit(s->run))
+		commit(s);
+	else if (s->attend_row != UINT64_MAX)
+		s->attend_row = s->run->report.rows_in + ATTEND_ROWS;
+	return false;
+}
+
 /* Before a read, between two records: what a signal or the clock asks for; true if a batch ends or the operator is asked what it holds. */
 static bool
 pause_for_input(struct stream *s)
@@ -1386,6 +1632,8 @@ pause_for_input(struct stream *s)
 	struct wm_err err;
 
 	s->is_hungry = true;
+	if (attend(s))
+		return begin_end(s);
 	switch (before_read(s)) {
 	case WAIT_YIELD:
 		s->has_yielded = true;
@@ -1396,7 +1644,7 @@ pause_for_input(struct stream *s)
 		return pass_silence(s);
 	case WAIT_SIGNAL:
 		if (wants_reopen != 0 && s->run->is_started)
-			reopen_outputs(s->run);
+			reopen(s);
 		wants_reopen = 0;
 		if (stop_signal != 0)
 			return begin_end(s);
@@ -1463,6 +1711,9 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 		decide(s);
 	if (!s->is_settled)
 		start_outputs(s, false);
+	if (s->common->position != NULL &&
+		!inputs_pass_position(s->inputs, s->input, &s->rec.fields[s->position_field]))
+		return false;
 	if (s->band.is_there && wm_value_is_empty(time_value(s, &s->rec)) &&
 		band_is_punctuation(&s->band, inputs_reader(s->inputs, s->input), &s->rec)) {
 		*is_due = take_punctuation(s, due_us);
@@ -1485,6 +1736,10 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	struct wm_reject reject;
 	struct wm_err err;
 
+	if (!is_plain && s->run->report.rows_in >= s->attend_row && attend(s)) {
+		*is_due = begin_end(s);
+		return false;
+	}
 	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
 	if (!is_plain && s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input)) {
 		*is_due = begin_end(s);
@@ -1578,6 +1833,7 @@ next_item(struct stream *s, int64_t due_us, struct stream_row *row)
 		if (s->phase == PHASE_END)
 			return STREAM_END;
 		s->phase = PHASE_END;
+		s->run->is_flushed = true;
 		row->watermark_us = WM_TIME_END;
 		row->watermark_before_us = s->watermark_us;
 		row->is_punctuated = false;
@@ -1604,6 +1860,17 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		return next_item(s, due_us, row);
 	hand_out(s, row, true);
 	return STREAM_RECORD;
+}
+
+bool
+stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count)
+{
+	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	bool is_known = true;
+
+	for (size_t i = 0; i < count && is_known; i++)
+		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i]);
+	return is_known;
 }
 
 void
@@ -1770,7 +2037,7 @@ stream_put_row(struct stream *s, const struct wm_value *values)
 bool
 stream_is_held(const struct stream *s)
 {
-	return stop_signal != 0 || s->is_strict_stop || s->common->eof == CLI_EOF_HOLD ||
+	return stop_signal != 0 || s->is_strict_stop || s->run->is_at_limit || s->common->eof == CLI_EOF_HOLD ||
 		s->common->eof == CLI_EOF_TRIGGER;
 }
 
@@ -1820,13 +2087,18 @@ warn_files_behind(const struct stream *s)
 static void
 warn_held(const struct stream *s, uint64_t open_count)
 {
-	const char *what = stop_signal != 0 ? "stopped by a signal"
-		: s->is_strict_stop         ? "stopped early"
-					    : "held at the end of input";
+	const char *what = stop_signal != 0                ? "stopped by a signal"
+		: s->is_strict_stop || s->run->is_at_limit ? "stopped early"
+							   : "held at the end of input";
+	const char *unit = s->facts.held_unit == NULL ? "open window" : s->facts.held_unit;
 
-	if (open_count != 0 && !s->common->quiet)
-		cli_warn("%s: %" PRIu64 " %s%s not written", what, open_count,
-			s->facts.held_unit == NULL ? "open window" : s->facts.held_unit,
+	if (open_count == 0 || s->common->quiet)
+		return;
+	if (s->run->keep != NULL)
+		cli_warn("%s: %" PRIu64 " %s%s kept in %s", what, open_count, unit, open_count == 1 ? " is" : "s are",
+			s->common->checkpoint);
+	else
+		cli_warn("%s: %" PRIu64 " %s%s not written", what, open_count, unit,
 			open_count == 1 ? " was" : "s were");
 }
 
@@ -1884,27 +2156,21 @@ free_stream(struct stream *s)
 	free(s);
 }
 
-/* Over all streams of the run. */
-static struct wm_reader_counts
-count_lines(const struct run *run)
+/* How the run has ended, for the next one. */
+static enum keep_end
+end_of_run(const struct stream *s)
 {
-	struct wm_reader_counts all = { 0 };
+	const struct keep_state *kept = s->run->kept;
 
-	for (size_t i = 0; i < run->streams_count; i++) {
-		struct wm_reader_counts counts = inputs_counts(run->streams[i]->inputs);
-
-		all.lines_blank += counts.lines_blank;
-		all.headers_repeated += counts.headers_repeated;
-		all.lines_unmatched += counts.lines_unmatched;
-	}
-	return all;
+	if (!s->run->is_flushed || kept == NULL || !kept->is_gone_by_flush)
+		return KEEP_HELD;
+	return s->has_watermark ? KEEP_CLOSED : KEEP_ANEW;
 }
 
 int
 stream_finish(struct stream *s, uint64_t open_count)
 {
 	struct run *run = s->run;
-	struct wm_reader_counts counts = count_lines(run);
 	bool has_unseen = false, has_lost = run->report.rows_rejected != 0 && !outputs_has_rejects(run->outputs);
 
 	for (size_t i = 0; i < run->streams_count; i++)
@@ -1917,28 +2183,33 @@ stream_finish(struct stream *s, uint64_t open_count)
 			&s->run->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
 	if (is_too_late)
 		status = CLI_TOO_LATE;
+	if (s->run->is_at_limit && status < CLI_LIMIT)
+		status = CLI_LIMIT;
 	cli_bar_end();
 	for (size_t i = 0; i < run->streams_count; i++)
 		start_outputs(run->streams[i], true);
-	s->run->report.lines_blank = counts.lines_blank;
-	s->run->report.headers_repeated = counts.headers_repeated;
-	s->run->report.lines_unmatched = counts.lines_unmatched;
-	outputs_end_results(s->run->outputs);
+	note_lines(run);
+	outputs_end(run->outputs);
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);
 		warn_summary(s, is_too_late);
 	}
 	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 	s->run->report.ended_us = clock_us(CLOCK_REALTIME);
 	wm_buf_reset(&s->text);
-	report_final(&s->run->report, &s->run->state, s->watermark_us, open_count, status, &s->text);
+	struct report total = totals(s);
+	report_final(&total, &s->run->state, run_watermark_us(s->run), open_count, status, &s->text);
 	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	outputs_end(s->run->outputs);
+	if (run->keep != NULL)
+		keep(run, end_of_run(s));
 	if (s->run->metrics.path != NULL)
 		write_metrics(s);
 	metrics_release(&s->run->metrics);
 	outputs_close(run->outputs);
+	keep_close(run->keep);
 	for (size_t i = 0; i < run->streams_count; i++)
 		free_stream(run->streams[i]);
 	free(run);

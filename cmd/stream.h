@@ -5,6 +5,7 @@
  *     s = stream_open(&options.common, &facts);
  *     stream_want(s, "page", STREAM_TEXT);
  *     stream_begin(s, names, names_count);
+ *     stream_resume(s);
  *     while ((item = stream_next(s, wm_x_due_us(x), &row)) != STREAM_END)
  *             STREAM_RECORD:    judge it, and say what became of it
  *             STREAM_WATERMARK: advance to row.watermark_us, write what that lets go
@@ -29,6 +30,7 @@
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "cmd/keep.h"
 #include "cmd/report.h"
 #include "lib/base/value.h"
 
@@ -63,6 +65,10 @@ struct stream_facts {
 	bool passes_late;  /* late records pass with the others */
 	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
 	bool tells_moves;  /* STREAM_WATERMARK comes when the watermark has moved without a record */
+
+	/* With a checkpoint. Both are borrowed. */
+	const struct keep_state *state;     /* what the operator holds; NULL: nothing */
+	const struct keep_options *options; /* of the tool, that give it its meaning; NULL: none */
 };
 
 /* Exits 2 on misuse that the options alone show. */
@@ -100,6 +106,12 @@ void stream_stamp(struct stream *s, const struct wm_span *names, size_t count);
  * results, borrowed.
  */
 void stream_begin(struct stream *s, const struct wm_span *names, size_t names_count);
+
+/*
+ * The operator is there: with a checkpoint, it and the stream go on where the run before stopped. Of several streams of a run, once, when all have
+ * begun. Before the first stream_next().
+ */
+void stream_resume(struct stream *s);
 
 enum stream_item {
 	STREAM_RECORD,
@@ -153,6 +165,12 @@ bool stream_peek_batch(struct stream *s, int64_t *number);
 
 /* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
+
+/*
+ * Values of the first columns that were asked for in the record that comes so many after this one: a hint, see wm_reader_foresee(). False: not
+ * known.
+ */
+bool stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count);
 
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);

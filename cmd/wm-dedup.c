@@ -121,13 +121,26 @@ find_out(struct deduper *d, struct stream *s, const struct stream_row *row)
 		record.keys = &row->readings[0].value; /* stands by itself where it is */
 	else
 		for (size_t i = 0; i < d->keys_count; i++)
-			keys[i] = row->readings[i].value;
+			wm_value_copy(&keys[i], &row->readings[i].value);
 	if (d->keys_count == 0) {
 		wm_buf_reset(&d->identity);
 		stream_identity(s, &d->identity);
 		keys[0] = (struct wm_value){ wm_buf_span(&d->identity), WM_KIND_TEXT };
 	}
 	return wm_dedup_judge(d->dedup, &record);
+}
+
+/* So many records ahead the memory that a record needs is asked for, which takes about as long as they do. */
+#define FORESEEN_RECORDS 8
+
+/* The time is a part of the key only with --with-time, and is not known beforehand. */
+static inline void
+foresee(struct deduper *d, struct stream *s)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+
+	if (d->keys_count != 0 && !d->opt->with_time && stream_foresee(s, FORESEEN_RECORDS, keys, d->keys_count))
+		wm_dedup_foresee(d->dedup, 0, keys);
 }
 
 static inline void
@@ -161,6 +174,38 @@ say_state(const struct deduper *d, struct stream *s)
 	};
 
 	stream_set_state(s, &state);
+}
+
+/* What is kept from run to run */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	wm_dedup_encode(((struct deduper *)self)->dedup, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	return wm_dedup_decode(((struct deduper *)self)->dedup, in);
+}
+
+static size_t
+bytes(const void *self)
+{
+	return wm_dedup_bytes(((const struct deduper *)self)->dedup);
+}
+
+static struct keep_options
+kept_options(const struct options *opt)
+{
+	struct keep_options kept = { 0 };
+
+	keep_option(&kept, "--key", opt->key);
+	keep_option_flag(&kept, "--with-time", opt->with_time);
+	keep_option_flag(&kept, "--forever", opt->forever);
+	keep_option_duration(&kept, "--remember", &opt->remember);
+	return kept;
 }
 
 static _Noreturn void
@@ -206,8 +251,20 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&opt);
 	enum wm_dedup_memory memory = memory_of(&opt);
+	struct deduper d = { .opt = &opt };
+	const struct keep_state state = {
+		.self = &d,
+		.version = 1,
+		.encode = encode,
+		.decode = decode,
+		.bytes = bytes,
+		.bound = opt.forever ? "--remember D instead of --forever" : "a shorter --remember, or a shorter -w",
+	};
+	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {
 		.operator_name = "dedup",
+		.state = &state,
+		.options = &kept,
 		.is_passing = true,
 		.passes_late = opt.pass_late,
 		.in_band = memory == WM_DEDUP_WITHIN_WATERMARK && opt.remember.text == NULL
@@ -218,11 +275,9 @@ main(int argc, char **argv)
 		.warn_no_watermark = unbounded(&opt, false),
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
-	struct deduper d = {
-		.opt = &opt,
-		.keys_count = opt.key == NULL ? 0 : want_keys(s, opt.key),
-		.late = { { wm_span("0", 1), WM_KIND_NUMBER }, { wm_span("1", 1), WM_KIND_NUMBER } },
-	};
+	d.keys_count = opt.key == NULL ? 0 : want_keys(s, opt.key);
+	d.late[0] = (struct wm_value){ wm_span("0", 1), WM_KIND_NUMBER };
+	d.late[1] = (struct wm_value){ wm_span("1", 1), WM_KIND_NUMBER };
 	const struct wm_dedup_options options = {
 		.keys_count = d.keys_count == 0 ? 1 : d.keys_count,
 		.memory = memory,
@@ -233,12 +288,14 @@ main(int argc, char **argv)
 	wm_buf_init(&d.identity, WM_BUF_UNBOUNDED);
 	stream_stamp(s, &late_name, opt.pass_late ? 1 : 0);
 	stream_begin(s, NULL, 0);
+	stream_resume(s);
 
 	struct stream_row row;
 	enum stream_item item;
 	/* Nothing is held, so nothing is ever due. */
 	while ((item = stream_next(s, WM_TIME_END, &row)) != STREAM_END) {
 		if (item == STREAM_RECORD) {
+			foresee(&d, s);
 			judge(&d, s, &row);
 			continue;
 		}
@@ -253,6 +310,7 @@ main(int argc, char **argv)
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	wm_dedup_free(d.dedup);
 	wm_buf_release(&d.identity);
+	keep_options_release(&kept);
 	cli_release(&opt.common);
 	return status;
 }

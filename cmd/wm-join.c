@@ -7,6 +7,7 @@
  */
 #include "cmd/band.h"
 #include "cmd/cli.h"
+#include "cmd/keep.h"
 #include "cmd/pairs.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
@@ -78,7 +79,8 @@ static const struct cli_option table[] = {
 	CLI_END,
 };
 static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
-	"ingest", "max-ahead", "late", NULL };
+	"ingest", "max-ahead", "late", "checkpoint", "checkpoint-every", "resume", "position", "max-file-age",
+	"new-output", NULL };
 static const struct cli_tool tool = {
 	.name = "wm-join",
 	.summary = "join two inputs in event time",
@@ -424,7 +426,7 @@ judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 	struct wm_value keys[WM_KEYS_MAX];
 
 	for (size_t i = 0; i < j->keys_count; i++)
-		keys[i] = row->readings[i].value;
+		wm_value_copy(&keys[i], &row->readings[i].value);
 	/* In a batch the watermark stays where it is. */
 	if (!is_sharing_batches(j))
 		j->in_force_us[side] = row->watermark_us;
@@ -594,6 +596,12 @@ run_common_batches(struct joiner *j)
 	}
 }
 
+static size_t
+bytes(const void *self)
+{
+	return wm_join_bytes(((const struct joiner *)self)->join);
+}
+
 static _Noreturn void
 explain(const struct joiner *j)
 {
@@ -650,7 +658,14 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&j);
 
+	const struct keep_state kept = {
+		.self = &j,
+		.version = 1,
+		.bytes = bytes,
+		.bound = opt.as_of >= 0 ? "--tolerance D, or a shorter -w" : "a closer --between, or a shorter -w",
+	};
 	struct stream_facts facts = {
+		.state = &kept,
 		.operator_name = "symmetricHashJoin",
 		.held_unit = "row",
 		.is_passing = true,
@@ -692,6 +707,7 @@ main(int argc, char **argv)
 	if (!j.is_bounded && !opt.common.quiet)
 		cli_warn("no bound says when a row can be forgotten: memory grows with the %s",
 			opt.as_of >= 0 ? "number of keys: give --tolerance D" : "input: give --between LO,HI");
+	stream_resume(j.streams[LEFT]);
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
 	if (is_sharing_batches(&j))

@@ -896,6 +896,40 @@ say_state(const struct wm_lag *lag, struct stream *s)
 	stream_set_state(s, &state);
 }
 
+/* What is kept from run to run */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	wm_lag_encode(*(struct wm_lag **)self, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	return wm_lag_decode(*(struct wm_lag **)self, in);
+}
+
+static size_t
+bytes(const void *self)
+{
+	return wm_lag_bytes(*(struct wm_lag *const *)self);
+}
+
+static struct keep_options
+kept_options(const struct options *opt)
+{
+	struct keep_options kept = { 0 };
+
+	keep_option(&kept, "--ingest", opt->common.ingest);
+	keep_option(&kept, "--group-by", opt->group_by);
+	keep_option_durations(&kept, "--every", opt->every);
+	keep_option_flag(&kept, "--advise", opt->advise);
+	keep_option_durations(&kept, "--tumbling", opt->tumbling);
+	keep_option_durations(&kept, "--sliding", opt->sliding);
+	return kept;
+}
+
 static void
 measure(struct wm_lag *lag, const struct plan *plan, const struct stream_row *row)
 {
@@ -925,7 +959,22 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&plan);
 
-	const struct stream_facts facts = { .operator_name = "lag", .wants_arrival = true };
+	struct wm_lag *lag = NULL;
+	const struct keep_state state = {
+		.self = &lag,
+		.version = 1,
+		.encode = encode,
+		.decode = decode,
+		.bytes = bytes,
+		.bound = "fewer keys (-g) or a longer --every",
+	};
+	struct keep_options kept = kept_options(&opt);
+	const struct stream_facts facts = {
+		.operator_name = "lag",
+		.wants_arrival = true,
+		.state = &state,
+		.options = &kept,
+	};
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct rows rows;
 	open_rows(&rows, &plan);
@@ -949,7 +998,8 @@ main(int argc, char **argv)
 		.has_arrival = plan.advice.has_arrival,
 		.has_advice = opt.advise,
 	};
-	struct wm_lag *lag = wm_lag_new(&lag_options);
+	lag = wm_lag_new(&lag_options);
+	stream_resume(s);
 	struct stream_row row;
 	enum stream_item item;
 	/* Nothing is due before the end. */
@@ -968,6 +1018,7 @@ main(int argc, char **argv)
 	write_results(&plan, &rows, lag, s);
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	wm_lag_free(lag);
+	keep_options_release(&kept);
 	release_rows(&rows);
 	release_plan(&plan);
 	cli_release(&opt.common);

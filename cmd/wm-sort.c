@@ -101,6 +101,32 @@ say_state(const struct sorter *sorter, struct stream *s)
 	stream_set_state(s, &state);
 }
 
+/* What is kept from run to run: u8 drained · the rows held. */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	const struct sorter *sorter = self;
+
+	wm_put_u8(out, sorter->is_drained);
+	wm_sort_encode(sorter->sort, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	struct sorter *sorter = self;
+
+	sorter->is_drained = wm_get_u8(in) != 0;
+	return wm_sort_decode(sorter->sort, in);
+}
+
+static size_t
+bytes(const void *self)
+{
+	return wm_sort_bytes(((const struct sorter *)self)->sort);
+}
+
 static _Noreturn void
 explain(const struct options *opt)
 {
@@ -145,8 +171,22 @@ main(int argc, char **argv)
 		cli_misuse("-m and --watermark-column: each row tells how far its FILE has come: give one of them");
 	if (opt.common.explain)
 		explain(&opt);
+	struct sorter sorter = { .opt = &opt };
+	const struct keep_state state = {
+		.self = &sorter,
+		.version = 1,
+		.encode = encode,
+		.decode = decode,
+		.bytes = bytes,
+		.bound = "a shorter -w",
+		.is_gone_by_flush = true,
+	};
+	struct keep_options kept = { 0 };
+	keep_option_flag(&kept, "--merge-sorted", opt.merge_sorted);
 	const struct stream_facts facts = {
 		.operator_name = "sort",
+		.state = &state,
+		.options = &kept,
 		.needs_watermark = true,
 		.is_passing = true,
 		.is_restating = true,
@@ -154,11 +194,9 @@ main(int argc, char **argv)
 		.held_unit = "row",
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
-	struct sorter sorter = {
-		.opt = &opt,
-		.sort = wm_sort_new(opt.common.merge, opt.common.is_spark),
-	};
+	sorter.sort = wm_sort_new(opt.common.merge, opt.common.is_spark);
 	stream_begin(s, NULL, 0);
+	stream_resume(s);
 
 	struct stream_row row;
 	enum stream_item item;
@@ -175,6 +213,7 @@ main(int argc, char **argv)
 	say_state(&sorter, s);
 	int status = stream_finish(s, stream_is_held(s) ? wm_sort_count(sorter.sort) : 0);
 	wm_sort_free(sorter.sort);
+	keep_options_release(&kept);
 	cli_release(&opt.common);
 	return status;
 }

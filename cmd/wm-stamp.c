@@ -233,6 +233,21 @@ judge(struct stamper *st, struct stream *s, const struct stream_row *row)
 	st->told_us = row->watermark_us;
 }
 
+/* What is kept from run to run: i64 the watermark that was written last. */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	wm_put_i64(out, ((const struct stamper *)self)->told_us);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	((struct stamper *)self)->told_us = wm_get_i64(in);
+	return true;
+}
+
 static _Noreturn void
 explain(const struct stamper *st)
 {
@@ -265,8 +280,10 @@ main(int argc, char **argv)
 
 	cli_parse(&tool, argc, argv, &opt); /* exits 2 on misuse, before anything is read */
 	open_stamper(&st, &opt);
+	const struct keep_state state = { .self = &st, .version = 1, .encode = encode, .decode = decode };
 	struct stream_facts facts = {
 		.operator_name = "stamp",
+		.state = &state,
 		.wants_arrival = st.has[STAMP_LAG] || st.has[STAMP_INGEST],
 		.is_passing = true,
 		.passes_late = !opt.drop_late,
@@ -287,6 +304,7 @@ main(int argc, char **argv)
 	struct stream *s = stream_open(&opt.common, &facts);
 	stream_stamp(s, st.names, st.columns_count);
 	stream_begin(s, NULL, 0);
+	stream_resume(s);
 	struct stream_row row;
 	enum stream_item item;
 	/* Nothing is held, so nothing is ever due. */

@@ -276,7 +276,7 @@ judge(struct engine *op, struct stream *s, const struct stream_row *row, size_t 
 		record.keys = &row->readings[0].value; /* stands by itself where it is */
 	else
 		for (size_t i = 0; i < keys_count; i++)
-			keys[i] = row->readings[i].value;
+			wm_value_copy(&keys[i], &row->readings[i].value);
 	if (add(op, &record, row->readings, &missed) == WM_WINDOW_LATE)
 		stream_late(s, missed);
 	else
@@ -321,6 +321,57 @@ say_state(const struct engine *op, struct stream *s)
 	};
 
 	stream_set_state(s, &state);
+}
+
+/* What is kept from run to run */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	struct engine *op = self;
+
+	if (op->windowing != NULL)
+		wm_windowing_encode(op->windowing, out);
+	else
+		wm_sessions_encode(op->sessions, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	struct engine *op = self;
+
+	return op->windowing != NULL ? wm_windowing_decode(op->windowing, in) : wm_sessions_decode(op->sessions, in);
+}
+
+static size_t
+bytes(const void *self)
+{
+	const struct engine *op = self;
+
+	return op->windowing != NULL ? wm_windowing_bytes(op->windowing) : wm_sessions_bytes(op->sessions);
+}
+
+static struct keep_options
+kept_options(const struct options *opt)
+{
+	static const char *const modes[] = { "append", "update", "complete" };
+	static const char *const fills[] = { "zero", "null", "prev" };
+	struct keep_options kept = { 0 };
+
+	keep_option_durations(&kept, "--tumbling", opt->tumbling);
+	keep_option_durations(&kept, "--sliding", opt->sliding);
+	keep_option_durations(&kept, "--session", opt->session);
+	keep_option_durations(&kept, "--cumulating", opt->cumulating);
+	keep_option_us(&kept, "--offset", opt->offset.us);
+	keep_option(&kept, "--group-by", opt->group_by);
+	keep_option(&kept, "--aggregate", opt->aggregate == NULL ? "count" : opt->aggregate);
+	keep_option(&kept, "--mode", modes[opt->mode]);
+	keep_option_us(&kept, "--allowed-lateness", opt->allowed_lateness.us);
+	keep_option(&kept, "--panes", opt->panes == PANES_DISCARDING ? "discarding" : "accumulating");
+	keep_option(&kept, "--early", opt->early);
+	keep_option(&kept, "--fill", opt->fill < 0 ? NULL : fills[opt->fill]);
+	return kept;
 }
 
 /* Gaps that are too long to fill would be results left out in silence. */
@@ -373,8 +424,20 @@ main(int argc, char **argv)
 	if (opt.mode == WM_MODE_COMPLETE && opt.common.trigger == NULL)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
+	const struct keep_state state = {
+		.self = &op,
+		.version = 1,
+		.encode = encode,
+		.decode = decode,
+		.bytes = bytes,
+		.bound = "a shorter -w, fewer keys (-g)",
+		.is_gone_by_flush = true,
+	};
+	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {
 		.operator_name = "windowing",
+		.state = &state,
+		.options = &kept,
 		.needs_watermark = opt.mode == WM_MODE_APPEND,
 		.no_watermark = opt.allowed_lateness.us > 0
 			? "--allowed-lateness: without a watermark nothing is late: give a delay with -w"
@@ -398,6 +461,7 @@ main(int argc, char **argv)
 		answer_explain(&opt, &op);
 	stream_begin(s, results.names, results.count);
 	open_engine(&op, &opt, agg, results.keys_count, stream_has_progress(s));
+	stream_resume(s);
 
 	struct wm_value keys[WM_KEYS_MAX];
 	struct stream_row row;
@@ -417,6 +481,7 @@ main(int argc, char **argv)
 
 	int status = stream_finish(s, stream_is_held(s) ? open_count(&op) : 0); /* flushes and checks every output */
 	close_engine(&op);
+	keep_options_release(&kept);
 	wm_agg_free(agg);
 	results_release(&results);
 	cli_release(&opt.common);

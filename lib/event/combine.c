@@ -254,6 +254,31 @@ wm_combine_end(struct wm_combine *combine, size_t source)
 	return combine->policy == WM_POLICY_MIN && rise_to_lowest(combine);
 }
 
+void
+wm_combine_begin(struct wm_combine *combine, size_t source)
+{
+	combine->sources[source].has_ended = false;
+	if (combine->sources[source].place == NO_PLACE)
+		take_part(combine, source);
+}
+
+void
+wm_combine_copy(struct wm_combine *combine, size_t source, const struct wm_combine *from, size_t from_source)
+{
+	const struct wm_source *old = &from->sources[from_source];
+	struct wm_source *new = &combine->sources[source];
+
+	if (new->place != NO_PLACE)
+		leave(combine, source);
+	new->own.highest_time_us = old->own.highest_time_us;
+	new->own.watermark_us = old->own.watermark_us;
+	new->has_ended = old->has_ended;
+	new->mark_us = old->mark_us;
+	if (old->place != NO_PLACE)
+		take_part(combine, source);
+	rise(combine, from->watermark_us);
+}
+
 bool
 wm_combine_lowest(const struct wm_combine *combine, size_t *source)
 {

@@ -88,6 +88,12 @@ wm_combine_advance(struct wm_combine *combine, size_t source)
 /* The source has ended; true if the combined watermark moved. */
 bool wm_combine_end(struct wm_combine *combine, size_t source);
 
+/* Its input is there again: it takes part as its watermark stands. */
+void wm_combine_begin(struct wm_combine *combine, size_t source);
+
+/* Takes over a source of another combine, and how far the combined watermark had come there. */
+void wm_combine_copy(struct wm_combine *combine, size_t source, const struct wm_combine *from, size_t from_source);
+
 /* The source that takes part and is furthest behind; false if none takes part. */
 bool wm_combine_lowest(const struct wm_combine *combine, size_t *source);
 

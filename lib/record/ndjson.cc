@@ -623,6 +623,12 @@ wm_ndjson_next(struct wm_ndjson *nd, struct wm_ndjson_line *line, struct wm_valu
 	return WM_NDJSON_MALFORMED;
 }
 
+size_t
+wm_ndjson_left(const struct wm_ndjson *nd)
+{
+	return nd->batch.len - nd->next;
+}
+
 bool
 wm_ndjson_seen(const struct wm_ndjson *nd, size_t index)
 {

@@ -55,6 +55,9 @@ struct wm_ndjson_line {
  */
 enum wm_ndjson_result wm_ndjson_next(struct wm_ndjson *ndjson, struct wm_ndjson_line *line, struct wm_value *fields);
 
+/* Bytes of the batch behind the lines that were given. */
+size_t wm_ndjson_left(const struct wm_ndjson *ndjson);
+
 /* Whether any line had the column. */
 bool wm_ndjson_seen(const struct wm_ndjson *ndjson, size_t column);
 

@@ -40,6 +40,7 @@ static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 enum stage {
 	STAGE_CLOSED,
+	STAGE_AGAIN,  /* goes on where it was left, and what it is is known */
 	STAGE_BEGIN,  /* nothing looked at: a byte order mark may come */
 	STAGE_SNIFF,  /* the first line that is not blank has not come */
 	STAGE_HEADER, /* the next record is a CSV header */
@@ -49,6 +50,19 @@ enum stage {
 	STAGE_SKIP_CSV, /* in a record that is too long and was told of */
 	STAGE_SKIP_NDJSON,
 	STAGE_SKIP_LINES,
+};
+
+/* Where an input is to go on. */
+struct go_on {
+	bool is_due;             /* the place was not reached yet */
+	bool is_continued;       /* nothing is to be skipped */
+	bool is_joining;         /* the next bytes may be the header once more */
+	bool is_skipping;        /* in a record that is too long */
+	enum wm_cut_state state; /* there */
+	uint64_t offset;
+	uint64_t lines;
+	size_t header_len; /* bytes at the begin of the buffer that repeat the header, and are none of the input */
+	size_t rest_len;   /* bytes behind them that were read before */
 };
 
 struct wm_reader {
@@ -74,8 +88,12 @@ struct wm_reader {
 	int fd;
 	char *name;
 	enum stage stage;
-	bool is_borrowed; /* fd is not ours to close */
+	enum stage last_stage; /* of one that is closed */
+	bool is_borrowed;      /* fd is not ours to close */
 	bool is_at_end;
+	uint64_t read_offset; /* where data[end] stands */
+	size_t filled;        /* bytes that the last read gave */
+	struct go_on go_on;
 	uint64_t line; /* where data[begin] stands */
 	enum wm_format input_format;
 	char input_delimiter;
@@ -208,6 +226,7 @@ new_reader(const struct wm_reader_options *options)
 	struct wm_reader *reader = wm_calloc(1, sizeof(*reader));
 
 	reader->options = *options;
+	reader->is_borrowed = options->keeps_open;
 	reader->options.columns = NULL; /* both are for wm_reader_new() alone */
 	reader->options.pattern = NULL;
 	reader->fd = -1;
@@ -350,7 +369,9 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->stage = STAGE_BEGIN;
 	reader->is_at_end = false;
 	reader->line = 1;
-	reader->begin = reader->end = reader->looked = 0;
+	reader->begin = reader->end = reader->looked = reader->filled = 0;
+	reader->read_offset = 0;
+	reader->go_on = (struct go_on){ 0 };
 	reader->is_finding = false;
 	reader->has_lines = false;
 	wm_buf_reset(&reader->ahead);
@@ -368,17 +389,23 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 				: reader->options.read_buffer_bytes);
 }
 
-void
-wm_reader_open(struct wm_reader *reader, int fd, const char *name)
+static void
+advise(const struct wm_reader *reader, int fd)
 {
 	struct stat status;
 
-	begin_input(reader, fd, name);
 	/* Both only make it faster, and may fail. */
 	if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode))
 		(void)fcntl(fd, F_SETPIPE_SZ, (int)reader->options.read_buffer_bytes);
 	else
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+void
+wm_reader_open(struct wm_reader *reader, int fd, const char *name)
+{
+	begin_input(reader, fd, name);
+	advise(reader, fd);
 }
 
 static void
@@ -387,6 +414,7 @@ close_input(struct wm_reader *reader)
 	if (!reader->is_borrowed)
 		close(reader->fd);
 	reader->fd = -1;
+	reader->last_stage = reader->stage;
 	reader->stage = STAGE_CLOSED;
 }
 
@@ -435,6 +463,12 @@ wm_reader_has_ahead(const struct wm_reader *reader)
 	return reader->ahead.len != 0 || reader->is_ahead_at_end;
 }
 
+struct wm_span
+wm_reader_ahead(const struct wm_reader *reader)
+{
+	return wm_span(reader->ahead.data + reader->ahead_taken, reader->ahead.len - reader->ahead_taken);
+}
+
 bool
 wm_reader_is_ahead_at_end(const struct wm_reader *reader)
 {
@@ -460,6 +494,7 @@ wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 	ssize_t got = reader->ahead.len != 0 || reader->is_ahead_at_end
 		? (ssize_t)take_ahead(reader, room < most ? room : most)
 		: read(reader->fd, reader->data + reader->end, room < most ? room : most);
+	reader->filled = 0;
 	if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 		return true;
 	if (got < 0) {
@@ -469,8 +504,23 @@ wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 	}
 	reader->is_at_end = got == 0;
 	reader->end += (size_t)got;
+	reader->filled = (size_t)got;
+	reader->read_offset += (uint64_t)got;
 	reader->counts.bytes += (uint64_t)got;
 	return true;
+}
+
+struct wm_span
+wm_reader_filled(const struct wm_reader *reader)
+{
+	return wm_span(reader->data + reader->end - reader->filled, reader->filled);
+}
+
+/* Whether what was read is all that there is, so that its last record needs no line end. */
+static bool
+is_final(const struct wm_reader *reader)
+{
+	return reader->is_at_end && !reader->options.keeps_partial;
 }
 
 /* What was read and not taken. */
@@ -521,7 +571,7 @@ drop_byte_order_mark(struct wm_reader *reader)
 	size_t mark_len = sizeof(byte_order_mark) - 1;
 	bool may_be_one = memcmp(text.data, byte_order_mark, text.len < mark_len ? text.len : mark_len) == 0;
 
-	if (may_be_one && text.len < mark_len && !reader->is_at_end)
+	if (may_be_one && text.len < mark_len && !is_final(reader))
 		return WM_READ_MORE;
 	if (may_be_one && text.len >= mark_len)
 		take(reader, mark_len);
@@ -608,27 +658,11 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 	return is_well;
 }
 
-/* The first line that is not blank says what the input is. */
+/* What the input is is known: records come, or the header before them. */
 static enum wm_read_result
-begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
+begin_records(struct wm_reader *reader, struct wm_err *err)
 {
-	const char *foreign = wm_foreign_find(line, reader->options.format, !reader->options.no_header);
-	enum wm_format format =
-		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
-
-	if (foreign != NULL)
-		return refuse(reader, err, "%s", foreign);
-	if (reader->first_name != NULL && (format == WM_FORMAT_NDJSON) != (reader->format == WM_FORMAT_NDJSON))
-		return refuse(reader, err, "is %s, but %s is %s: name inputs of one format", format_name(format),
-			reader->first_name, format_name(reader->format));
-	reader->input_format = format;
-	reader->input_delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
-		: format == WM_FORMAT_TSV                           ? '\t'
-								    : ',';
-	if (line.data[line.len - 1] != '\n')
-		reader->input_line_end = reader->line_end;
-	else
-		reader->input_line_end = line.len > 1 && line.data[line.len - 2] == '\r' ? "\r\n" : "\n";
+	enum wm_format format = reader->input_format;
 
 	if (format == WM_FORMAT_NDJSON) {
 		if (reader->ndjson == NULL)
@@ -664,6 +698,30 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 	return PASSED;
 }
 
+/* The first line that is not blank says what the input is. */
+static enum wm_read_result
+begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
+{
+	const char *foreign = wm_foreign_find(line, reader->options.format, !reader->options.no_header);
+	enum wm_format format =
+		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
+
+	if (foreign != NULL)
+		return refuse(reader, err, "%s", foreign);
+	if (reader->first_name != NULL && (format == WM_FORMAT_NDJSON) != (reader->format == WM_FORMAT_NDJSON))
+		return refuse(reader, err, "is %s, but %s is %s: name inputs of one format", format_name(format),
+			reader->first_name, format_name(reader->format));
+	reader->input_format = format;
+	reader->input_delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
+		: format == WM_FORMAT_TSV                           ? '\t'
+								    : ',';
+	if (line.data[line.len - 1] != '\n')
+		reader->input_line_end = reader->line_end;
+	else
+		reader->input_line_end = line.len > 1 && line.data[line.len - 2] == '\r' ? "\r\n" : "\n";
+	return begin_records(reader, err);
+}
+
 /* Skips blank lines; what follows is looked at once its line is there, or too long. */
 static enum wm_read_result
 sniff(struct wm_reader *reader, struct wm_err *err)
@@ -674,7 +732,7 @@ sniff(struct wm_reader *reader, struct wm_err *err)
 		struct wm_span text = unread(reader);
 		const char *line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
 		struct wm_span line = { text.data, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1 };
-		bool is_whole = line_feed != NULL || reader->is_at_end;
+		bool is_whole = line_feed != NULL || is_final(reader);
 
 		if (line.len == 0 && is_whole)
 			return end_input(reader);
@@ -722,7 +780,7 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 	struct wm_span rest = { text.data + reader->looked, text.len - reader->looked };
 	reader->looked += wm_cut_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
 	*raw = wm_span(text.data, reader->looked);
-	if (!has_ended && !reader->is_at_end)
+	if (!has_ended && !is_final(reader))
 		return FOUND_PART;
 	reader->is_finding = false;
 	return raw->len == 0 ? FOUND_NOTHING : FOUND_RECORD;
@@ -835,6 +893,8 @@ prepare(struct wm_reader *reader, struct wm_err *err)
 {
 	enum wm_read_result result = PASSED;
 
+	if (reader->stage == STAGE_AGAIN)
+		result = begin_records(reader, err);
 	if (reader->stage == STAGE_BEGIN)
 		result = drop_byte_order_mark(reader);
 	if (result == PASSED && reader->stage == STAGE_SNIFF)
@@ -939,7 +999,7 @@ wm_reader_check(struct wm_reader *reader, int fd, const char *name, struct wm_er
 	do {
 		result = checker->stage < STAGE_CSV ? prepare(checker, &found)
 						    : wm_reader_next(checker, &rec, &reject, &found);
-		if (result == WM_READ_MORE && !wm_reader_fill(checker, &found))
+		if (result == WM_READ_MORE && (checker->is_at_end || !wm_reader_fill(checker, &found)))
 			break;
 		/* Without a header the first record says how many columns there are. */
 	} while (result == WM_READ_MORE ||
@@ -980,6 +1040,50 @@ wm_reader_adopt(struct wm_reader *reader, const struct wm_reader *from)
 	free(reader->first_name);
 	reader->first_name = wm_memdup(layout->first_name, strlen(layout->first_name));
 	return true;
+}
+
+/* u8 format · u8 delimiter · flag CR LF · text header · text name of the first input · varint columns · text each; nothing: none is known. */
+void
+wm_reader_encode_layout(const struct wm_reader *reader, struct wm_buf *out)
+{
+	if (reader->first_name == NULL)
+		return;
+	wm_put_u8(out, (uint8_t)reader->format);
+	wm_put_u8(out, (uint8_t)reader->delimiter);
+	wm_put_u8(out, reader->line_end[0] == '\r');
+	wm_put_span(out, wm_buf_span(&reader->header_line));
+	wm_put_span(out, wm_span_of(reader->first_name));
+	wm_put_varint(out, reader->columns.count);
+	for (size_t i = 0; i < reader->columns.count; i++)
+		wm_put_span(out, reader->columns.names[i]);
+}
+
+bool
+wm_reader_decode_layout(struct wm_reader *reader, struct wm_get *in)
+{
+	assert(reader->name == NULL && reader->first_name == NULL);
+	if (wm_get_left(in) == 0)
+		return !in->failed;
+	uint8_t format = wm_get_u8(in), delimiter = wm_get_u8(in);
+	bool is_crlf = wm_get_u8(in) != 0;
+	struct wm_span header = wm_get_span(in), first_name = wm_get_span(in);
+	uint64_t count = wm_get_varint(in);
+	if (in->failed || format == WM_FORMAT_AUTO || format > WM_FORMAT_LINES || count > WM_COLUMNS_MAX ||
+		is_text_lines(format) != is_text_lines(reader->options.format))
+		return false;
+	struct wm_span *names = wm_calloc((size_t)count + 1, sizeof(*names));
+	for (uint64_t i = 0; i < count; i++)
+		names[i] = wm_get_span(in);
+	if (!in->failed) {
+		wm_header_take(&reader->columns, names, (size_t)count);
+		reader->format = (enum wm_format)format;
+		reader->delimiter = (char)delimiter;
+		reader->line_end = is_crlf ? "\r\n" : "\n";
+		wm_buf_add(&reader->header_line, header.data, header.len);
+		reader->first_name = wm_memdup(first_name.data, first_name.len);
+	}
+	free(names);
+	return !in->failed;
 }
 
 /* ---- records ---- */
@@ -1233,7 +1337,7 @@ skip_csv(struct wm_reader *reader)
 	reader->finder.lines_count = 0;
 	take(reader, wm_cut_find(&reader->finder, reader->input_delimiter, unread(reader), &has_ended));
 	reader->line += reader->finder.lines_count;
-	if (!has_ended && !reader->is_at_end)
+	if (!has_ended && !is_final(reader))
 		return WM_READ_MORE;
 	reader->is_finding = false;
 	reader->stage = STAGE_CSV;
@@ -1282,7 +1386,7 @@ begin_lines(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 	len = line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1;
 	if (len == 0 && reader->is_at_end)
 		return end_input(reader);
-	if (line_feed == NULL && !reader->is_at_end) {
+	if (line_feed == NULL && !is_final(reader)) {
 		reader->looked = len;
 		if (!is_too_long(reader, text))
 			return WM_READ_MORE;
@@ -1305,7 +1409,7 @@ skip_line(struct wm_reader *reader, enum stage next)
 	const char *line_feed = memchr(text.data, '\n', text.len);
 
 	take(reader, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1);
-	if (line_feed == NULL && !reader->is_at_end)
+	if (line_feed == NULL && !is_final(reader))
 		return WM_READ_MORE;
 	reader->line++;
 	reader->stage = next;
@@ -1357,7 +1461,7 @@ take_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 	if (raw->len == 0 && reader->is_at_end)
 		return end_input(reader);
 	rec->line = reader->line;
-	if (line_feed == NULL && !reader->is_at_end) {
+	if (line_feed == NULL && !is_final(reader)) {
 		reader->looked = text.len;
 		if (!is_too_long(reader, text))
 			return WM_READ_MORE;
@@ -1405,12 +1509,240 @@ next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 	}
 }
 
-/* All but ordinary records of CSV. */
-static __attribute__((noinline)) enum wm_read_result
-next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+/* ---- going on where an input was left ---- */
+
+enum input_begun { INPUT_NEW, INPUT_IN_RECORDS, INPUT_IN_TOO_LONG };
+
+static bool
+is_skipping(enum stage stage)
 {
-	if (reader->stage < STAGE_CSV) {
-		enum wm_read_result result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
+	return stage == STAGE_SKIP_CSV || stage == STAGE_SKIP_NDJSON || stage == STAGE_SKIP_LINES;
+}
+
+/* u8 begun; and if it is: u8 state in a record that is too long · u8 format · u8 delimiter · flag CR LF · flag header · its text. */
+void
+wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
+{
+	enum stage stage = reader->stage == STAGE_CLOSED ? reader->last_stage : reader->stage;
+	bool was_begun = reader->go_on.is_continued && reader->go_on.is_due;
+	bool is_in_too_long = was_begun ? reader->go_on.is_skipping : is_skipping(stage);
+	bool has_header = reader->input_header_len != NO_HEADER_LEN;
+
+	if (!was_begun && stage < STAGE_CSV) {
+		wm_put_u8(out, INPUT_NEW);
+		return;
+	}
+	wm_put_u8(out, is_in_too_long ? INPUT_IN_TOO_LONG : INPUT_IN_RECORDS);
+	wm_put_u8(out, (uint8_t)(was_begun ? reader->go_on.state : is_in_too_long ? reader->finder.state : 0));
+	wm_put_u8(out, (uint8_t)reader->input_format);
+	wm_put_u8(out, (uint8_t)reader->input_delimiter);
+	wm_put_u8(out, reader->input_line_end[0] == '\r');
+	wm_put_u8(out, has_header);
+	wm_put_span(out, has_header ? wm_buf_span(&reader->input_header) : wm_span("", 0));
+}
+
+/* False for what cannot be: then the input is read as if nothing was known of it. */
+static bool
+decode_input(struct wm_reader *reader, struct wm_span text)
+{
+	struct wm_get in;
+
+	wm_get_init(&in, text);
+	uint8_t begun = wm_get_u8(&in), state = wm_get_u8(&in), format = wm_get_u8(&in), delimiter = wm_get_u8(&in);
+	bool is_crlf = wm_get_u8(&in) != 0, has_header = wm_get_u8(&in) != 0;
+	struct wm_span header = wm_get_span(&in);
+
+	if (in.failed || begun == INPUT_NEW || state > WM_CUT_MALFORMED || format == WM_FORMAT_AUTO ||
+		format > WM_FORMAT_LINES || is_text_lines(format) != is_text_lines(reader->options.format) ||
+		has_header == (reader->options.no_header || format >= WM_FORMAT_NDJSON))
+		return false;
+	reader->go_on.is_skipping = begun == INPUT_IN_TOO_LONG;
+	reader->go_on.state = (enum wm_cut_state)state;
+	reader->input_format = (enum wm_format)format;
+	reader->input_delimiter = (char)delimiter;
+	reader->input_line_end = is_crlf ? "\r\n" : "\n";
+	wm_buf_reset(&reader->input_header);
+	wm_buf_add(&reader->input_header, header.data, header.len);
+	reader->input_header_len = has_header ? header.len : NO_HEADER_LEN;
+	return true;
+}
+
+/* Puts bytes behind those that are in the buffer. */
+static void
+put_bytes(struct wm_reader *reader, const void *bytes, size_t len)
+{
+	if (reader->capacity - reader->end < len)
+		grow_buffer(reader, reader->end + len + reader->options.read_buffer_bytes);
+	if (len != 0)
+		memcpy(reader->data + reader->end, bytes, len);
+	reader->end += len;
+}
+
+void
+wm_reader_open_at(struct wm_reader *reader, int fd, const char *name, const struct wm_reader_start *start)
+{
+	struct go_on *go_on = &reader->go_on;
+
+	wm_reader_open(reader, fd, name);
+	go_on->is_due = true;
+	go_on->is_continued = start->is_continued;
+	go_on->offset = start->offset;
+	go_on->lines = start->lines;
+	bool is_begun = decode_input(reader, start->input);
+	if (!start->is_continued)
+		return;
+	if (is_begun) {
+		/* The header is read as it was, so that its columns are found as they were. */
+		if (reader->input_header_len != NO_HEADER_LEN) {
+			put_bytes(reader, reader->input_header.data, reader->input_header.len);
+			put_bytes(reader, "\n", 1);
+		}
+		go_on->header_len = reader->end;
+		reader->stage = STAGE_AGAIN;
+	} else {
+		go_on->is_due = go_on->is_continued = false;
+		reader->line = start->lines + 1;
+	}
+	put_bytes(reader, start->rest.data, start->rest.len);
+	go_on->rest_len = start->rest.len;
+	reader->read_offset = start->offset + start->rest.len;
+}
+
+struct wm_reader_position
+wm_reader_position(const struct wm_reader *reader)
+{
+	const struct go_on *go_on = &reader->go_on;
+	const char *at = reader->data + reader->begin, *end = reader->data + reader->end;
+
+	if (go_on->is_due && !go_on->is_continued)
+		return (struct wm_reader_position){ go_on->offset, go_on->lines, reader->stage == STAGE_CLOSED,
+			wm_span(end, 0) };
+	if (go_on->is_due)
+		return (struct wm_reader_position){ go_on->offset, go_on->lines, reader->stage == STAGE_CLOSED,
+			wm_span(reader->data + go_on->header_len, reader->end - go_on->header_len) };
+	if (reader->stage == STAGE_CSV && reader->scan != NULL && reader->row < reader->scan->rows_count)
+		at = reader->batch + reader->scan->after[reader->scan->rows[reader->row]];
+	else if (reader->has_lines)
+		at -= wm_ndjson_left(reader->ndjson);
+	return (struct wm_reader_position){
+		.offset = reader->read_offset - (uint64_t)(end - at),
+		.lines = reader->line - 1,
+		.is_at_end = reader->stage == STAGE_CLOSED,
+		.rest = wm_span(at, (size_t)(end - at)),
+	};
+}
+
+struct wm_reader_position
+wm_reader_position_before(const struct wm_reader *reader, const struct wm_record *rec)
+{
+	struct wm_reader_position position = wm_reader_position(reader);
+
+	if (rec == NULL)
+		return position;
+	size_t more = (size_t)(position.rest.data - rec->raw.data);
+	position.offset -= more;
+	position.lines = rec->line - 1;
+	position.rest = wm_span(rec->raw.data, position.rest.len + more);
+	position.is_at_end = false;
+	return position;
+}
+
+/* Goes over what was processed, as it comes. */
+static enum wm_read_result
+skip_processed(struct wm_reader *reader, struct wm_err *err)
+{
+	uint64_t at = reader->read_offset - unread(reader).len, left = reader->go_on.offset - at;
+	size_t here = unread(reader).len;
+
+	if (here < left && reader->is_at_end) {
+		wm_err_set(err, WM_ERR_IO, "%s: ends at byte %llu, and was processed up to byte %llu before",
+			reader->name, (unsigned long long)reader->read_offset,
+			(unsigned long long)reader->go_on.offset);
+		close_input(reader);
+		return WM_READ_FAILED;
+	}
+	take(reader, here < left ? here : (size_t)left);
+	return here < left ? WM_READ_MORE : PASSED;
+}
+
+/* The records begin: goes to the one that is next. */
+static enum wm_read_result
+reach(struct wm_reader *reader, struct wm_err *err)
+{
+	struct go_on *go_on = &reader->go_on;
+	uint64_t at = reader->read_offset - unread(reader).len;
+	enum wm_read_result result = PASSED;
+
+	/* What stands before the header may have been all that was processed. */
+	bool is_behind = !go_on->is_continued && at < go_on->offset;
+	if (is_behind && lseek(reader->fd, (off_t)go_on->offset, SEEK_SET) >= 0) {
+		reader->counts.bytes += go_on->offset - reader->read_offset;
+		reader->read_offset = go_on->offset;
+		reader->begin = reader->end = reader->looked = 0;
+		reader->is_at_end = false;
+	} else if (is_behind) {
+		result = skip_processed(reader, err);
+	}
+	if (result != PASSED)
+		return result;
+	go_on->is_due = false;
+	if (is_behind || go_on->is_continued)
+		reader->line = go_on->lines + 1;
+	go_on->is_joining = go_on->is_continued && go_on->rest_len > 0 && reader->input_header_len != NO_HEADER_LEN &&
+		!go_on->is_skipping;
+	if (go_on->is_skipping) {
+		reader->finder = (struct wm_cut_finder){ .state = go_on->state };
+		reader->is_finding = reader->stage == STAGE_CSV;
+		reader->stage = reader->stage == STAGE_CSV ? STAGE_SKIP_CSV
+			: reader->stage == STAGE_NDJSON    ? STAGE_SKIP_NDJSON
+							   : STAGE_SKIP_LINES;
+	}
+	return PASSED;
+}
+
+/* An input goes on with its header once more: what was kept of its last line is a record, which lacks its line end. */
+static enum wm_read_result
+join(struct wm_reader *reader)
+{
+	struct wm_span text = unread(reader), header = wm_buf_span(&reader->input_header);
+	size_t rest_len = reader->go_on.rest_len;
+	struct wm_span more = { text.data + rest_len, text.len - rest_len };
+	size_t len = more.len < header.len ? more.len : header.len;
+
+	bool may_be = memcmp(more.data, header.data, len) == 0;
+	if (may_be && more.len <= header.len && !reader->is_at_end)
+		return WM_READ_MORE;
+	reader->go_on.is_joining = false;
+	if (!may_be || more.len <= header.len || (more.data[header.len] != '\n' && more.data[header.len] != '\r'))
+		return PASSED;
+	put_bytes(reader, "\n", 1);
+	char *place = reader->data + reader->begin + rest_len;
+	memmove(place + 1, place, more.len);
+	*place = '\n';
+	reader->read_offset++;
+	return PASSED;
+}
+
+/* All that may come before records. */
+static enum wm_read_result
+arrive(struct wm_reader *reader, struct wm_err *err)
+{
+	enum wm_read_result result = PASSED;
+
+	if (reader->stage < STAGE_CSV)
+		result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
+	if (result == PASSED && reader->go_on.is_due)
+		result = reach(reader, err);
+	if (result == PASSED && reader->go_on.is_joining)
+		result = join(reader);
+	return result;
+}
+
+static enum wm_read_result
+next_in_stage(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	if (reader->stage < STAGE_CSV || reader->go_on.is_due || reader->go_on.is_joining) {
+		enum wm_read_result result = arrive(reader, err);
 
 		if (result != PASSED)
 			return result;
@@ -1422,12 +1754,36 @@ next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *re
 	return next_csv(reader, rec, reject, err);
 }
 
+/* All but ordinary records of CSV. */
+static __attribute__((noinline)) enum wm_read_result
+next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	enum wm_read_result result = next_in_stage(reader, rec, reject, err);
+
+	/* What wants more at the end is a part of a record, and stays. */
+	return result == WM_READ_MORE && reader->is_at_end && !is_final(reader) ? end_input(reader) : result;
+}
+
 enum wm_read_result
 wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
 	if (reader->stage == STAGE_CSV && next_ordinary(reader, rec))
 		return WM_READ_RECORD;
 	return next_other(reader, rec, reject, err);
+}
+
+bool
+wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value)
+{
+	const struct wm_scan *scan = reader->scan;
+	size_t row = reader->row + ahead - 1, field = reader->fields[index];
+
+	if (reader->stage != STAGE_CSV || row >= scan->rows_count || scan->has_quotes ||
+		scan->rows[row + 1] - scan->rows[row] <= field)
+		return false;
+	const uint32_t *after = &scan->after[scan->rows[row] + field];
+	*value = (struct wm_value){ wm_span(reader->batch + after[0], after[1] - 1 - after[0]), WM_KIND_TEXT };
+	return true;
 }
 
 /* ---- what is known ---- */

@@ -20,6 +20,9 @@
  * Lines that are no records (empty lines, a header, a repeated header) are
  * skipped and counted apart. A byte order mark is dropped. CR LF ends a line as
  * LF does; a last line needs no line end.
+ *
+ * A reader says how far an input was taken (wm_reader_position), and begins one
+ * there (wm_reader_open_at), in this process or another.
  */
 #ifndef WM_RECORD_READER_H
 #define WM_RECORD_READER_H
@@ -28,6 +31,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/codec.h"
 #include "lib/base/err.h"
 #include "lib/record/header.h"
 #include "lib/record/record.h"
@@ -58,6 +62,8 @@ struct wm_reader_options {
 	/* The read buffer to begin with, it grows with the records; 0: WM_READ_BYTES. Less where many inputs are open. */
 	size_t read_buffer_bytes;
 	size_t read_bytes_max; /* most bytes of one read, for tests; 0: WM_READ_BYTES */
+	bool keeps_partial;    /* a record that the end of its input cuts off is none: it is left for later */
+	bool keeps_open;       /* descriptors are the caller's to close, after WM_READ_END */
 };
 
 struct wm_reader;
@@ -111,6 +117,45 @@ struct wm_reject {
  */
 void wm_reader_open(struct wm_reader *reader, int fd, const char *name);
 
+/* How far the current input, or the last one, was taken. */
+struct wm_reader_position {
+	uint64_t offset;     /* bytes of records that were handed out, of lines that are none, and of the header */
+	uint64_t lines;      /* and lines of these */
+	bool is_at_end;      /* its end was met */
+	struct wm_span rest; /* what was read behind offset; borrowed until the next call */
+};
+struct wm_reader_position wm_reader_position(const struct wm_reader *reader);
+
+/* The same before the record that was handed out last; NULL: after it. */
+struct wm_reader_position wm_reader_position_before(const struct wm_reader *reader, const struct wm_record *rec);
+
+/* What has to be known of that input to go on in it. */
+void wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out);
+
+struct wm_reader_start {
+	uint64_t offset;
+	uint64_t lines;
+	struct wm_span input; /* of wm_reader_encode_input() */
+	/* fd gives what follows rest, which is what was read behind offset; else it gives the input from its first byte, so that its header is
+	   read once more. */
+	bool is_continued;
+	struct wm_span rest;
+};
+
+/*
+ * The same for an input that was taken that far before. The texts of start are copied. One that is not continued is sought, or, where
+ * that cannot be, read and skipped up to there; if it ends before, reading fails (WM_ERR_IO). One that is continued may repeat its header: then
+ * rest is a record that lacked its line end.
+ */
+void wm_reader_open_at(struct wm_reader *reader, int fd, const char *name, const struct wm_reader_start *start);
+
+/*
+ * The layout of the stream, for a reader of the same options that has no input yet. Decoding is false for what is
+ * no layout.
+ */
+void wm_reader_encode_layout(const struct wm_reader *reader, struct wm_buf *out);
+WM_MUST_CHECK bool wm_reader_decode_layout(struct wm_reader *reader, struct wm_get *in);
+
 /*
  * The next thing in the current input. WM_READ_FAILED with WM_ERR_USAGE: a
  * header lacks a wanted column (the message names the nearest and lists the columns) or has it twice, a
@@ -124,6 +169,12 @@ enum wm_read_result wm_reader_next(
 WM_MUST_CHECK bool wm_reader_fill(struct wm_reader *reader, struct wm_err *err);
 
 /*
+ * What a wanted column says in a record that has not come yet, 1 being the next: for work that can be begun early. False where that is not
+ * known without reading it: only lines of CSV without quotes can be looked into. It may prove to be no record after all.
+ */
+bool wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value);
+
+/*
  * Reads once, while it is not this input's turn: what came is kept, and given out by wm_reader_fill() before anything else. After
  * its end nothing more is read. *bytes: how much is kept.
  */
@@ -132,6 +183,12 @@ WM_MUST_CHECK bool wm_reader_read_ahead(struct wm_reader *reader, uint64_t *byte
 /* Whether wm_reader_fill() has something that was read ahead, be it the end. */
 bool wm_reader_has_ahead(const struct wm_reader *reader);
 bool wm_reader_is_ahead_at_end(const struct wm_reader *reader);
+
+/* What was read ahead and not given out; borrowed until the next call. */
+struct wm_span wm_reader_ahead(const struct wm_reader *reader);
+
+/* What the last call of wm_reader_fill() has read; borrowed until the next call. */
+struct wm_span wm_reader_filled(const struct wm_reader *reader);
 
 /* The descriptor of the current input, to poll; -1 between inputs. */
 int wm_reader_fd(const struct wm_reader *reader);

@@ -111,6 +111,12 @@ wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
 	return write_out(writer, writer->data, len, err);
 }
 
+int
+wm_writer_fd(const struct wm_writer *writer)
+{
+	return writer->fd;
+}
+
 bool
 wm_writer_is_pending(const struct wm_writer *writer)
 {

@@ -28,6 +28,8 @@ WM_MUST_CHECK bool wm_writer_close(struct wm_writer *writer, struct wm_err *err)
 WM_MUST_CHECK bool wm_writer_put(struct wm_writer *writer, struct wm_span bytes, struct wm_err *err);
 WM_MUST_CHECK bool wm_writer_flush(struct wm_writer *writer, struct wm_err *err);
 
+int wm_writer_fd(const struct wm_writer *writer);
+
 /* Whether bytes wait in the buffer. */
 bool wm_writer_is_pending(const struct wm_writer *writer);
 

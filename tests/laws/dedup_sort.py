@@ -55,10 +55,15 @@ def seconds(us):
     return sign + text
 
 
-def make_rows(rng, is_json, is_ordered=False, bad=0.05):
-    """Rows about in order of time, some far behind; a few without a time."""
+def make_begin(rng):
+    """The unit of a stream's times, and its first one."""
     step = rng.choice([1, 1000, 1000, 1_000_000])
-    now = rng.choice([0, 50_000, -40, 1_700_000_000]) * step
+    return step, rng.choice([0, 50_000, -40, 1_700_000_000]) * step
+
+
+def make_rows(rng, is_json, is_ordered=False, bad=0.05, begin=None):
+    """Rows about in order of time, some far behind; a few without a time."""
+    step, now = begin or make_begin(rng)
     keys = rng.sample(JSON_KEYS if is_json else CSV_KEYS, rng.randint(1, 6))
     rows, batch = [], 0
     for ident in range(rng.randrange(1, 70)):
@@ -286,10 +291,9 @@ def sort_stream(seed):
     is_json = rng.random() < 0.3
     args = ["wm-sort", "-t", "ts", "--time-format", "s"]
     kind = rng.choice(["one", "one", "files", "files", "ordered", "no watermark"])
-    files = [make_rows(rng, is_json, is_ordered=kind == "ordered")
+    step, now = make_begin(rng)
+    files = [make_rows(rng, is_json, kind == "ordered", begin=(step, now + rng.choice([0, 0, 0, 20]) * step))[0]
              for _ in range(1 if kind == "one" else rng.randint(1, 4))]
-    step = files[0][1]
-    files = [rows for rows, _ in files]
     if kind == "one":
         delay, trigger = make_delay(rng, step), make_trigger(rng, step)
         args += ["-w", f"{delay}us", "--trigger", trigger]

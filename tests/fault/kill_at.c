@@ -1,0 +1,141 @@
+/*
+ * kill_at - a library for LD_PRELOAD under which a process is killed, as kill -9
+ * would, at one of its system calls.
+ *
+ * WM_KILL_AT=N is the N-th call of read, write, pwrite, fsync, ftruncate, link,
+ * rename and unlink, from 1: before it is made, or, for a write whose N is
+ * even, when half of its bytes are written. 0 or nothing: never. WM_COUNT=FILE:
+ * how many there were is written there at the end. fsync() does nothing: what
+ * was written outlives the process without it, and the tests are many.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static unsigned long calls;
+
+static void *
+real(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+/* Whether this call is the one; for a write half of it is to be done first. */
+static int
+is_the_one(void)
+{
+	const char *at = getenv("WM_KILL_AT");
+
+	return ++calls == (at == NULL ? 0 : strtoul(at, NULL, 10));
+}
+
+static void
+pass(void)
+{
+	if (is_the_one())
+		raise(SIGKILL);
+}
+
+static __attribute__((destructor)) void
+tell(void)
+{
+	const char *path = getenv("WM_COUNT");
+	ssize_t (*real_write)(int, const void *, size_t);
+	char text[32];
+
+	if (path == NULL)
+		return;
+	*(void **)&real_write = real("write");
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int len = snprintf(text, sizeof(text), "%lu\n", calls);
+	if (fd == -1 || real_write(fd, text, (size_t)len) != len)
+		abort();
+	close(fd);
+}
+
+ssize_t
+read(int fd, void *data, size_t len)
+{
+	ssize_t (*real_read)(int, void *, size_t);
+
+	*(void **)&real_read = real("read");
+	pass();
+	return real_read(fd, data, len);
+}
+
+ssize_t
+write(int fd, const void *data, size_t len)
+{
+	ssize_t (*real_write)(int, const void *, size_t);
+
+	*(void **)&real_write = real("write");
+	if (is_the_one()) {
+		if (calls % 2 == 0 && real_write(fd, data, len / 2) < 0)
+			abort();
+		raise(SIGKILL);
+	}
+	return real_write(fd, data, len);
+}
+
+ssize_t
+pwrite(int fd, const void *data, size_t len, off_t offset)
+{
+	ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+
+	*(void **)&real_pwrite = real("pwrite");
+	pass();
+	return real_pwrite(fd, data, len, offset);
+}
+
+int
+fsync(int fd)
+{
+	(void)fd;
+	pass();
+	return 0;
+}
+
+int
+ftruncate(int fd, off_t len)
+{
+	int (*real_ftruncate)(int, off_t);
+
+	*(void **)&real_ftruncate = real("ftruncate");
+	pass();
+	return real_ftruncate(fd, len);
+}
+
+int
+link(const char *from, const char *to)
+{
+	int (*real_link)(const char *, const char *);
+
+	*(void **)&real_link = real("link");
+	pass();
+	return real_link(from, to);
+}
+
+int
+rename(const char *from, const char *to)
+{
+	int (*real_rename)(const char *, const char *);
+
+	*(void **)&real_rename = real("rename");
+	pass();
+	return real_rename(from, to);
+}
+
+int
+unlink(const char *path)
+{
+	int (*real_unlink)(const char *);
+
+	*(void **)&real_unlink = real("unlink");
+	pass();
+	return real_unlink(path);
+}
