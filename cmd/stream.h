@@ -58,8 +58,9 @@ struct stream_facts {
 	int64_t not_after_us;
 
 	bool batches_are_numbers; /* --trigger column:C is of whole numbers; another value rejects the record (bad-number) */
-	bool shares_batches;      /* two streams have them in common: stream_end_common_batch() */
-	bool is_part;             /* with is_passing: lines are a part of the rows of the result */
+	bool nulls_move_nothing; /* a record with a null in one of the columns asked for does not move the watermark */
+	bool shares_batches;     /* two streams have them in common: stream_end_common_batch() */
+	bool is_part;            /* with is_passing: lines are a part of the rows of the result */
 	bool is_passing;   /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
 	bool passes_late;  /* late records pass with the others */
 	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
