@@ -57,6 +57,13 @@ want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
 	return is_optional ? wm_reader_want_optional(reader, column) : wm_reader_want(reader, column);
 }
 
+/* Whether a last line without line end is left, as more of it may be to come. */
+static bool
+keeps_partial(const struct cli_common *common)
+{
+	return common->eof == CLI_EOF_HOLD || (common->checkpoint != NULL && common->eof != CLI_EOF_FLUSH);
+}
+
 static struct wm_reader *
 new_reader(const struct inputs *inputs)
 {
@@ -71,7 +78,7 @@ new_reader(const struct inputs *inputs)
 		.skips_unmatched = common->unmatched == CLI_UNMATCHED_SKIP,
 		.record_bytes_max = common->record_limit,
 		.read_buffer_bytes = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
-		.keeps_partial = common->checkpoint != NULL && common->eof != CLI_EOF_FLUSH,
+		.keeps_partial = keeps_partial(common),
 		.keeps_open = common->checkpoint != NULL,
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
@@ -624,12 +631,26 @@ adopt_layout(const struct inputs *inputs, struct source *source)
 	(void)is_told;
 }
 
+/* What was read of a line that has no end is left: nobody would miss it. */
+static void
+tell_partial(const struct inputs *inputs, const struct source *source)
+{
+	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
+	const char *name = inputs->files[source->file];
+
+	if (at.rest.len != 0 && keeps_partial(inputs->common) && !inputs->common->quiet)
+		cli_warn("%s: its last line has no line end and may not be whole: it is left%s",
+			is_standard_input(name) ? "standard input" : name,
+			inputs->common->checkpoint != NULL ? " for the next run" : "");
+}
+
 /* Its position is told now: later it is closed. */
 static bool
 end_file(const struct inputs *inputs, struct source *source, struct wm_err *err)
 {
 	bool is_told = inputs->resume == NULL || tell_position(inputs, source, err);
 
+	tell_partial(inputs, source);
 	source->is_open = false;
 	if (inputs->common->checkpoint != NULL)
 		close(source->fd);
