@@ -47,7 +47,7 @@ UNIT := \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry keyed ordered pool queue series shelves table \
 	dedup fill join keys lag merge sessions slices sort windowing \
-	metrics progress report resume terminal
+	memory metrics progress report resume terminal
 
 FUZZ := checkpoint lines records
 

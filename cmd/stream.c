@@ -994,6 +994,9 @@ stream_resume(struct stream *s)
 		/* Only now it is known where they begin. */
 		if (run->streams_count > 1)
 			inputs_open_early(run->streams[i]->inputs);
+		/* What one holds has the form that both were found to have. */
+		if (run->streams_count > 1)
+			start_outputs(run->streams[i], false);
 	}
 	plan_commit(s, began_us);
 	if (run->metrics.path != NULL)
@@ -1019,8 +1022,12 @@ static bool
 can_commit(const struct run *run)
 {
 	for (size_t i = 0; i < run->streams_count; i++) {
-		enum phase phase = run->streams[i]->phase;
+		const struct stream *s = run->streams[i];
+		enum phase phase = s->phase;
 
+		/* Of a batch that two have in common one may be through. */
+		if (s->facts.shares_batches && s->trigger.is_open)
+			return false;
 		if (phase == PHASE_DELIVER || phase == PHASE_PUNCTUATION || phase == PHASE_FLUSH)
 			return false;
 	}
