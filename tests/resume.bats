@@ -159,6 +159,33 @@ head_of_windows=window_start,window_end,count
 	cmp out.csv before
 }
 
+@test "--resume replay: all that was read has to come again, byte for byte" {
+	{ echo ts,k && seq -f %g,a 1000; } >rows
+	replay() {
+		"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st --resume replay
+	}
+	replay <<<"$(cat rows)" >want
+	rm st*
+	# The last line is not whole: it was read all the same.
+	head -n 901 rows >part
+	printf '901,' >>part
+	cat part | replay >>out.csv
+	cp out.csv before
+	local other
+	for other in 's/^890,a/890,b/' 's/^898,a/0898,a/'; do
+		run -0 cmp before out.csv
+		run -3 bash -c "sed '$other' rows | '$bin/wm-window' -t ts -w 5s --tumbling 10s -C st --resume replay >>out.csv"
+		assert_output --partial 'standard input: is not what it was, up to byte '
+	done
+	run -3 bash -c "head -c -2 part | '$bin/wm-window' -t ts -w 5s --tumbling 10s -C st --resume replay >>out.csv"
+	assert_output --regexp "standard input: ends at byte [0-9]+, and was read up to byte $(wc -c <part) before"
+	# Nothing of that counts.
+	cat rows | replay >>out.csv
+	cmp want out.csv
+	cat rows | replay >>out.csv
+	cmp want out.csv
+}
+
 @test "--position: rows up to the last one are skipped when they come again" {
 	printf 'ts,offset\n1,7\n12,8\n' | window -q --position offset >>out.csv
 	printf 'ts,offset\n12,8\n31,9\n' | window -q --position offset --report r >>out.csv

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Noreturn void
-stop(size_t size)
+void
+wm_mem_stop(size_t size)
 {
 	fprintf(stderr, "wm: out of memory: could not get %zu bytes\n", size);
 	exit(3);
@@ -17,7 +17,7 @@ wm_malloc(size_t size)
 	void *memory = malloc(size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(size);
+		wm_mem_stop(size);
 	return memory;
 }
 
@@ -27,7 +27,7 @@ wm_calloc(size_t count, size_t size)
 	void *memory = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(count * size);
+		wm_mem_stop(count * size);
 	return memory;
 }
 
@@ -37,7 +37,7 @@ wm_reallocarray(void *old, size_t count, size_t size)
 	void *memory = reallocarray(old, count == 0 ? 1 : count, size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(count * size);
+		wm_mem_stop(count * size);
 	return memory;
 }
 
