@@ -58,7 +58,7 @@ UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
 SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit tests check check-asan crash fuzz bench format install uninstall clean
+.PHONY: all unit tests check check-asan crash fuzz bench bench-merge format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -119,8 +119,9 @@ fuzz:
 build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(LIB_OBJECTS)
 	$(CXX) $(OPT) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: all
-	WM_BIN=$B tests/bench/bench.py
+# bench-merge measures wm-merge on a table of 10 million rows.
+bench bench-merge: all
+	WM_BIN=$B tests/bench/bench.py $(if $(findstring merge,$@),--merge)
 
 format:
 	clang-format -i $(SOURCES)
