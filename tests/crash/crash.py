@@ -35,7 +35,7 @@ class History:
     """The runs of one history: what each is started with, and the input that it finds."""
 
     def __init__(self, rng, name, form, mode):
-        self.arguments = histories.command(name) + ["-C", "st", "--checkpoint-every", rng.choice(["200rows", "1ms"])]
+        self.arguments = histories.command(name) + ["-C", "st", "--checkpoint-every", rng.choice(["50rows", "200rows", "1000rows"])]
         self.each = name in histories.EACH_RUN
         header, lines = histories.stream(rng, rng.choice([1500, 4000, 8000]), form)
         text = header + b"".join(lines)
@@ -60,7 +60,7 @@ class History:
             old = path.stat().st_size if path.exists() else 0
             with open(path, "ab") as file:
                 file.write(text[old:])
-        env = {"LD_PRELOAD": str(LIBRARY), "ASAN_OPTIONS": ASAN, **env}
+        env = {"LD_PRELOAD": str(LIBRARY), "WM_STILL_CLOCK": "1", "ASAN_OPTIONS": ASAN, **env}
         out = "nothing" if self.mode == "out" else "out"
         if self.mode != "replay":
             return histories.start(folder, self.arguments, files, env=env, out=out)
