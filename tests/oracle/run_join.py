@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Hold wm-join to answers recorded from Spark (tests/oracle/spark/README.md).
+"""Hold wm-join to answers recorded from Spark and Flink (the README.md beside the cases).
 
-Each case runs once: both sides have a column with the number of the batch (--trigger column:batch). The rows of every
+Each case of Spark runs once: both sides have a column with the number of the batch (--trigger column:batch). The rows of every
 batch, as a multiset, the watermark by which the batch was judged, and the numbers of rows held, taken in, removed and
 dropped must be Spark's. Names on the command line run those cases alone.
 
 A side is NDJSON if one of its fields is NULL, which CSV does not have, else CSV; so both formats are joined, and with each
 other. The number of a batch in which neither side has a row is told by one without a time, which is rejected.
+
+Of the cases of Flink the rows are compared as a set. Late rows, which Flink does not drop, are left out of its answer; who had
+no other match has none then.
 """
 
 import collections
@@ -21,6 +24,7 @@ import harness
 import run_spark
 
 CASES = run_spark.CASES / "join"
+FLINK_CASES = run_spark.CASES.parent / "flink/join"
 SIDES = ("left", "right")
 COUNTS = {"total": "numRowsTotal", "updated": "numRowsUpdated", "removed": "numRowsRemoved",
           "dropped": "numRowsDroppedByWatermark"}
@@ -223,6 +227,61 @@ def judge(case, folder):
     return None
 
 
+class FlinkCase:
+    def __init__(self, path):
+        self.name = path.stem
+        self.options = {}
+        self.rows = {"l": [], "r": []}  # (number, time, key)
+        self.pairs = set()
+        count = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            word, _, rest = line.partition(" ")
+            if word in self.rows:
+                count += 1
+                time, key = rest.split(",")
+                self.rows[word].append((count, f"{self.options['date']}T{time}Z", key))
+            elif word == ">":
+                self.pairs.add(tuple(None if number == "-" else int(number) for number in rest.split()))
+            elif word:
+                self.options[word] = rest
+        self.late = {int(number) for number in self.options.get("late", "").split()}
+
+    def expected(self):
+        """Flink's answer without the late rows."""
+        kept = {pair for pair in self.pairs if not set(pair) & self.late}
+        for number, side in enumerate(("left", "right")):
+            if self.options["join"] in (side, "full"):
+                told = {pair[number] for pair in kept}
+                for pair in self.pairs - kept:
+                    if pair[number] is not None and pair[number] not in self.late | told:
+                        kept.add((pair[number], None) if side == "left" else (None, pair[number]))
+        return kept
+
+
+def judge_flink(case, folder):
+    """None if the tool agrees with Flink, else the first difference."""
+    for side, rows in case.rows.items():
+        lines = [f"time,key,{side}", *(f"{time},{key},{number}" for number, time, key in rows)]
+        (folder / f"{side}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = harness.run(["wm-join", "-q", "-t", "time", "-w", case.options["delay"], "--type", case.options["join"], "-k", "key",
+                          f"--between={case.options['between']}", "--late-left", "late.l", "--late-right", "late.r",
+                          "--report", "report.ndjson", "l.csv", "r.csv"], cwd=folder)
+    if result.returncode != 0:
+        return f"exit status {result.returncode}\n{result.stderr.decode(errors='replace')}"
+    if fault := harness.ledger_fault(harness.read_report(folder / "report.ndjson")[1]):
+        return fault
+    late = {int(line.split(",")[2]) for side in case.rows for line in (folder / f"late.{side}").read_text().splitlines()[1:]}
+    if late != case.late:
+        return f"late rows {sorted(late)}, expected {sorted(case.late)}"
+    header, *lines = [line.split(",") for line in result.stdout.decode().splitlines()]
+    places = [header.index(side) for side in case.rows]
+    got = [tuple(int(line[place]) if line[place] else None for place in places) for line in lines]
+    want = case.expected()
+    if len(got) != len(set(got)) or set(got) != want:
+        return f"Flink's, not ours: {want - set(got)}; ours, not Flink's: {set(got) - want}; {len(got)} rows, {len(want)} expected"
+    return None
+
+
 def main():
     tap = harness.Tap()
     wanted = sys.argv[1:]
@@ -241,11 +300,21 @@ def main():
             excepted += 1
         if tap.ok(fault is None, name, fault) and path.stem not in EXCEPTIONS:
             passed += 1
+    flink = 0
+    for path in sorted(FLINK_CASES.glob("*.case")):
+        if wanted and path.stem not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                fault = judge_flink(FlinkCase(path), pathlib.Path(folder))
+            except (OSError, ValueError, KeyError, IndexError) as error:
+                fault = f"{type(error).__name__}: {error}"
+        flink += tap.ok(fault is None, f"flink {path.stem}", fault)
     print("# exceptions: case, why; all else of the case was compared")
     for name, exception in sorted(EXCEPTIONS.items()):
         if not wanted or name in wanted:
             print(f"#   {name} | {exception['why']}")
-    print(f"# spark join: {passed} passed, {excepted} excepted")
+    print(f"# spark join: {passed} passed, {excepted} excepted; flink join: {flink} passed")
     return tap.done()
 
 
