@@ -2127,6 +2127,8 @@ warn_summary(struct stream *s, bool is_too_late)
 		.is_in_band = s->band.is_followed,
 		.passes_late = s->facts.passes_late,
 		.late_path = s->common->late_path,
+		.has_sides = s->common->has_sides,
+		.late_right_path = s->common->late_right_path,
 		.rejects_path = s->common->rejects_path,
 		.max_jump_text = s->common->max_jump.text,
 		.has_confirmed = has_confirmed(s),
@@ -2135,6 +2137,19 @@ warn_summary(struct stream *s, bool is_too_late)
 		.is_verbose = s->common->verbose,
 	};
 	struct wm_span rest, line;
+
+	if (s->partner != NULL) {
+		const struct stream *other = s->partner;
+
+		/* Of two delays none is named. */
+		context.is_in_band |= other->band.is_followed;
+		if (other->common->delay.us != context.delay_us || other->common->delay.text == NULL)
+			context.delay_text = NULL;
+		if (other->common->delay.us > context.delay_us)
+			context.delay_us = other->common->delay.us;
+		context.has_confirmed =
+			(has_confirmed(s) || !s->has_records) && (has_confirmed(other) || !other->has_records);
+	}
 
 	wm_buf_reset(&s->text);
 	report_summary(&s->run->report, &context, &s->text);

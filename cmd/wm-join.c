@@ -36,8 +36,6 @@ struct options {
 	const char *tumbling;
 	int as_of; /* -1: none; 0: backward */
 	struct cli_duration tolerance;
-	const char *late_left;
-	const char *late_right;
 	bool eager;
 	const char *prefix;
 	int stamp; /* enum stamp, or -1 */
@@ -68,9 +66,9 @@ static const struct cli_option table[] = {
 	{ 0, "left-delay", "D|none", "delay of the left, where it differs from -w", CLI_TEXT, AT(side_delay[LEFT]),
 		CLI_ALL },
 	{ 0, "right-delay", "D|none", "delay of the right", CLI_TEXT, AT(side_delay[RIGHT]), CLI_ALL },
-	{ 0, "late-left", "FILE", "late rows of the left, as they came, header included", CLI_PATH, AT(late_left),
-		CLI_SCREEN },
-	{ 0, "late-right", "FILE", "late rows of the right", CLI_PATH, AT(late_right), CLI_SCREEN },
+	{ 0, "late-left", "FILE", "late rows of the left, as they came, header included", CLI_PATH,
+		AT(common.late_path), CLI_SCREEN },
+	{ 0, "late-right", "FILE", "late rows of the right", CLI_PATH, AT(common.late_right_path), CLI_SCREEN },
 	{ 0, "eager", NULL, "process whichever side is ready, not the one that is behind", CLI_FLAG, AT(eager),
 		CLI_ALL },
 	{ 0, "prefix", "L,R", "of columns that both sides have (default: ,right_)", CLI_TEXT, AT(prefix), CLI_ALL },
@@ -242,8 +240,6 @@ set_side(struct joiner *j, enum wm_join_side side)
 	common->files_count = 1;
 	if (opt->side_time[side] != NULL)
 		common->time_column = opt->side_time[side];
-	common->late_path = opt->late_left;
-	common->late_right_path = opt->late_right;
 	if (delay == NULL)
 		return;
 	common->delay = (struct cli_delay){ 0 };
@@ -454,7 +450,8 @@ advance(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 	if (j->options.is_spark)
 		wm_join_advance(j->join, (enum wm_join_side)(1 - side), told_us(j, (enum wm_join_side)(1 - side)));
 	wm_join_advance(j->join, side, told_us(j, side));
-	if (drain(j, before_us) || row->is_punctuated)
+	bool is_batch = j->opt->common.trigger_word != CLI_TRIGGER_EACH;
+	if (drain(j, before_us) || row->is_punctuated || (is_batch && combined_us(j) != before_us))
 		punctuate(j);
 }
 
@@ -589,7 +586,7 @@ run_common_batches(struct joiner *j)
 			j->in_force_us[i] = next_us[i];
 		for (size_t i = 0; i < SIDES; i++)
 			wm_join_advance(j->join, (enum wm_join_side)i, told_us(j, (enum wm_join_side)i));
-		if (drain(j, before_us))
+		if (drain(j, before_us) || combined_us(j) != before_us)
 			punctuate(j);
 		struct report_state state = state_of(j);
 		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
