@@ -77,8 +77,7 @@ static const struct cli_option table[] = {
 	CLI_END,
 };
 static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
-	"ingest", "max-ahead", "late", "checkpoint", "checkpoint-every", "resume", "position", "max-file-age",
-	"new-output", NULL };
+	"ingest", "max-ahead", "late", NULL };
 static const struct cli_tool tool = {
 	.name = "wm-join",
 	.summary = "join two inputs in event time",
