@@ -79,8 +79,7 @@ static const struct cli_option table[] = {
 	CLI_END,
 };
 static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
-	"ingest", "max-ahead", "late", "checkpoint", "checkpoint-every", "resume", "position", "max-file-age",
-	"new-output", NULL };
+	"ingest", "max-ahead", "late", NULL };
 static const struct cli_tool tool = {
 	.name = "wm-join",
 	.summary = "join two inputs in event time",
@@ -727,6 +726,7 @@ main(int argc, char **argv)
 		.is_passing = true,
 		.is_part = true,
 		.is_restating = opt.stamp >= 0,
+		.holds_without_watermark = opt.as_of >= 0 || (opt.type != WM_JOIN_INNER && opt.type != WM_JOIN_SEMI),
 		.batches_are_numbers = is_sharing_batches(&j),
 		.shares_batches = is_sharing_batches(&j),
 	};
