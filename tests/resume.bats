@@ -151,7 +151,7 @@ head_of_windows=window_start,window_end,count
 @test "wm-join waits for the other side from run to run" {
 	printf 'ts,k,l\n10,a,1\n12,b,2\n' >left.csv
 	printf 'ts,k,r\n9,b,1\n' >right.csv
-	join=("$bin/wm-join" -q -t ts -w 1s -k k --between -5s,5s --type left -C st left.csv right.csv)
+	join=("$bin/wm-join" -q -t ts -w 1s -k k --between "-5s,5s" --type left -C st left.csv right.csv)
 	"${join[@]}" >>out.csv
 	is out.csv ts,k,l,right_ts,r 12,b,2,9,1
 	printf '11,a,2\n30,z,3\n' >>right.csv
