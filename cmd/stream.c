@@ -499,11 +499,11 @@ check_no_watermark(const struct stream *s)
 {
 	if (!s->has_watermark && s->facts.no_watermark != NULL)
 		cli_misuse("%s", s->facts.no_watermark);
-	if (!s->has_watermark && s->facts.needs_watermark && s->common->checkpoint != NULL &&
-		s->common->eof != CLI_EOF_FLUSH)
-		cli_misuse(
-			"-C: without a watermark nothing would ever be written: give a delay with -w (0s for input in "
-			"order); or --eof flush: then each run is by itself");
+	if (!s->has_watermark && (s->facts.needs_watermark || s->facts.holds_without_watermark) &&
+		s->common->checkpoint != NULL && s->common->eof != CLI_EOF_FLUSH)
+		cli_misuse("-C: without a watermark what is held would never be written: give a delay with -w (0s for "
+			   "input "
+			   "in order); or --eof flush: then each run is by itself");
 }
 
 /* The first record has come, and with it what of a stamp the input has. */

@@ -723,6 +723,7 @@ main(int argc, char **argv)
 		.is_passing = true,
 		.is_part = true,
 		.is_restating = opt.stamp >= 0,
+		.holds_without_watermark = opt.as_of >= 0 || (opt.type != WM_JOIN_INNER && opt.type != WM_JOIN_SEMI),
 		.batches_are_numbers = is_sharing_batches(&j),
 		.shares_batches = is_sharing_batches(&j),
 	};

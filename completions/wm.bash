@@ -144,7 +144,6 @@ _wm_join_options='
 --eager
 --prefix L,R
 --stamp later|left|right
---state-limit none
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_common_options
 

@@ -131,7 +131,6 @@ complete -c wm-join -l late-right -r -F -d 'late rows of the right'
 complete -c wm-join -l eager -d 'process whichever side is ready'
 complete -c wm-join -l prefix -x -d 'of columns that both sides have'
 complete -c wm-join -l stamp -x -a 'later left right' -d 'add _time and _watermark'
-complete -c wm-join -l state-limit -x -a none -d 'memory for the rows that wait'
 complete -c wm-join -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
 
 complete -c wm-merge -s k -l key -x -d 'rows with the same values here are one row'

@@ -215,6 +215,23 @@ head_of_windows=window_start,window_end,count
 	assert_line 'disorder,5,0'
 }
 
+@test "wm-join waits for the other side from run to run" {
+	printf 'ts,k,l\n10,a,1\n12,b,2\n' >left.csv
+	printf 'ts,k,r\n9,b,1\n' >right.csv
+	join=("$bin/wm-join" -q -t ts -w 1s -k k --between "-5s,5s" --type left -C st left.csv right.csv)
+	"${join[@]}" >>out.csv
+	is out.csv ts,k,l,right_ts,r 12,b,2,9,1
+	printf '11,a,2\n30,z,3\n' >>right.csv
+	printf '40,z,3\n' >>left.csv
+	"${join[@]}" >>out.csv
+	is out.csv ts,k,l,right_ts,r 12,b,2,9,1 10,a,1,11,2
+	printf '60,y,4\n' >>right.csv
+	"${join[@]}" >>out.csv
+	is out.csv ts,k,l,right_ts,r 12,b,2,9,1 10,a,1,11,2 40,z,3,,
+	run -3 "${join[@]}" -o ndjson
+	assert_output --partial 'was made with --output-format same, and this run is with --output-format ndjson'
+}
+
 @test "FILEs side by side: one that was finished and has not grown holds nothing back" {
 	printf 'ts\n1\n2\n' >a
 	printf 'ts\n40\n50\n' >b
@@ -243,9 +260,12 @@ head_of_windows=window_start,window_end,count
 @test "without a watermark: flush, each run by itself; or nothing" {
 	printf 'ts\n1\n12\n' >in.csv
 	run -2 "$bin/wm-window" -t ts --tumbling 10s -C st in.csv
-	assert_output --partial '-C: without a watermark nothing would ever be written'
+	assert_output --partial '-C: without a watermark what is held would never be written'
 	run -2 "$bin/wm-sort" -t ts -C st in.csv
-	assert_output --partial '-C: without a watermark nothing would ever be written'
+	assert_output --partial '-C: without a watermark what is held would never be written'
+	run -2 "$bin/wm-join" -t ts -k ts --type left --between 0s,1s --left-delay 1s -C st in.csv in.csv
+	assert_output --partial '-C: without a watermark what is held would never be written'
+	rm -f st*
 	"$bin/wm-window" -q -t ts --tumbling 10s --eof flush -C st in.csv >>out.csv
 	printf '13\n' >>in.csv
 	"$bin/wm-window" -q -t ts --tumbling 10s --eof flush -C st in.csv >>out.csv
