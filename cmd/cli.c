@@ -1237,7 +1237,10 @@ check_reports(struct cli_common *common)
 	static const char suffix[] = ".prom";
 	const char *metrics = common->metrics_path;
 
-	if (common->late_info && common->late_path == NULL)
+	if (common->late_info && common->has_sides && common->late_path == NULL && common->late_right_path == NULL)
+		cli_misuse("--late-info: there are no files of late rows: name them with --late-left FILE and "
+			   "--late-right FILE");
+	if (common->late_info && !common->has_sides && common->late_path == NULL)
 		cli_misuse("--late-info: there is no --late: name the file of the late rows with --late FILE");
 	if (common->late_info && (common->input_format >= WM_FORMAT_CLF || common->pattern != NULL))
 		cli_misuse("--late-info: a line of a log has no place for more columns, and would not be input again: "
@@ -1475,6 +1478,7 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 	int value;
 
 	tool_name = tool->name;
+	common->has_sides = tool->takes_two;
 	join_options(&parse);
 	fill_tables(parse.table, letters, longs);
 	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

@@ -166,6 +166,7 @@ struct cli_common {
 				the default is CLI_EOF_HOLD */
 	const char *compat; /* "spark" or NULL */
 	/* late and rejected rows, reports */
+	bool has_sides;              /* of a tool that takes two inputs */
 	const char *late_path;       /* of wm-join: late rows of the left */
 	const char *late_right_path; /* an option of wm-join */
 	bool late_info;

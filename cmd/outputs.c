@@ -124,8 +124,8 @@ outputs_open(const struct cli_common *common)
 
 	outputs->common = common;
 	outputs->out = (struct side){ .option = "--out", .path = common->out_path };
-	outputs->late[0] = (struct side){ .option = common->late_right_path == NULL ? "--late" : "--late-left",
-		.path = common->late_path };
+	outputs->late[0] =
+		(struct side){ .option = common->has_sides ? "--late-left" : "--late", .path = common->late_path };
 	outputs->late[1] = (struct side){ .option = "--late-right", .path = common->late_right_path };
 	outputs->duplicates = (struct side){ .option = "--duplicates", .path = common->duplicates_path };
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };

@@ -669,8 +669,14 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 	add_fail_late(out, context);
 	if (context->passes_late)
 		wm_buf_add_byte(out, ')');
+	else if (context->late_path != NULL && context->late_right_path != NULL)
+		wm_buf_addf(out, "): in %s and %s", context->late_path, context->late_right_path);
 	else if (context->late_path != NULL)
-		wm_buf_addf(out, "): in %s", context->late_path);
+		wm_buf_addf(out, "): %s %s", context->has_sides ? "those of the left in" : "in", context->late_path);
+	else if (context->late_right_path != NULL)
+		wm_buf_addf(out, "): those of the right in %s", context->late_right_path);
+	else if (context->has_sides)
+		wm_buf_add_text(out, "): --late-left FILE and --late-right FILE keep such rows");
 	else
 		wm_buf_add_text(out, "): --late FILE keeps such rows");
 	if (report->rows_partly_late != 0) {

@@ -188,6 +188,8 @@ struct report_context {
 	bool is_in_band;                /* the watermark came with the rows */
 	bool passes_late;               /* late rows were not dropped */
 	const char *late_path;          /* NULL: late rows are only counted */
+	bool has_sides;                 /* late_path is of the left side */
+	const char *late_right_path;    /* and this of the right one; NULL: as above */
 	const char *rejects_path;       /* NULL: rejected rows are only counted */
 	const char *max_jump_text;      /* as given; NULL: no guard */
 	bool has_confirmed;             /* with a guard: some event time was */

@@ -97,6 +97,7 @@ struct stream {
 	bool is_hungry; /* it has asked for bytes, and none have come since */
 	bool has_yielded;
 	uint64_t ahead_bytes;
+	bool has_records;     /* of its own */
 	int64_t batch_number; /* of the record that was read, where batches are numbers */
 	int64_t fed_at_us;    /* monotonic clock; for --idle-wall of one of two */
 	const struct cli_common *common;
@@ -348,6 +349,18 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	return s;
 }
 
+/* Of two streams the lower watermark of those that have one. */
+static int64_t
+run_watermark_us(const struct run *run)
+{
+	int64_t watermark_us = WM_TIME_END;
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->has_watermark && run->streams[i]->watermark_us < watermark_us)
+			watermark_us = run->streams[i]->watermark_us;
+	return watermark_us == WM_TIME_END ? WM_TIME_NONE : watermark_us;
+}
+
 struct stream *
 stream_open_beside(struct stream *first, const struct cli_common *common, const struct stream_facts *facts)
 {
@@ -355,6 +368,7 @@ stream_open_beside(struct stream *first, const struct cli_common *common, const 
 
 	first->partner = s;
 	s->partner = first;
+	first->run->report.batch_watermark_us = run_watermark_us(first->run);
 	return s;
 }
 
@@ -885,7 +899,7 @@ write_metrics(struct stream *s)
 	struct report total = totals(s);
 	struct wm_err err;
 
-	if (!metrics_write(&s->run->metrics, &total, &s->run->state, s->watermark_us, clock_us(CLOCK_REALTIME),
+	if (!metrics_write(&s->run->metrics, &total, &s->run->state, run_watermark_us(s->run), clock_us(CLOCK_REALTIME),
 		    clock_us(CLOCK_MONOTONIC), &err))
 		fail(s, &err);
 }
@@ -1107,7 +1121,7 @@ static void
 make_object(struct stream *s)
 {
 	if (s->is_each)
-		s->run->report.batch_watermark_us = s->watermark_us;
+		s->run->report.batch_watermark_us = run_watermark_us(s->run);
 	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	wm_buf_reset(&s->text);
 	report_progress(&s->run->report, &s->run->state, clock_us(CLOCK_REALTIME), &s->text);
@@ -1124,7 +1138,7 @@ finish_batch(struct stream *s)
 			cli_progress(wm_buf_span(&s->text));
 	}
 	s->is_batch_ending = false;
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 }
 
 /* With the trigger "each" a batch of the report is a second. */
@@ -1160,7 +1174,7 @@ finish_tick(struct stream *s)
 	if (!is_second || !has_second(s))
 		return;
 	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 	s->run->tick_next_us = clock_us(CLOCK_MONOTONIC) + TICK_US;
 }
 
@@ -1314,7 +1328,7 @@ admit(struct stream *s, bool is_plain)
 		const struct wm_value *value = &fields[wanted->field];
 
 		if (wanted->need == STREAM_TEXT) {
-			reading->value = *value;
+			wm_value_copy(&reading->value, value);
 			reading->is_empty = wm_value_is_empty(value);
 			reading->is_number = false;
 			continue;
@@ -1374,7 +1388,18 @@ has_plain_records(const struct stream *s)
 {
 	return s->is_each && s->attend_row == UINT64_MAX && s->common->position == NULL && !s->has_sources &&
 		!s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival &&
-		s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL;
+		s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL &&
+		!s->facts.nulls_move_nothing;
+}
+
+/* Whether one of the columns that the tool asked for is null. */
+static bool
+has_null(const struct stream *s)
+{
+	for (size_t i = 0; i < s->wanted_count; i++)
+		if (s->readings[i].value.kind == WM_KIND_NULL)
+			return true;
+	return false;
 }
 
 /* What only some runs ask of a record: the first of a FILE, a guard, hours that come twice. Returns the highest event time. */
@@ -1396,7 +1421,7 @@ observe_more(struct stream *s, int64_t before_us)
 		report_unconfirmed(&s->run->report, before_us != WM_TIME_NONE, &place);
 	}
 	s->is_plain = has_plain_records(s);
-	return highest_us;
+	return s->facts.nulls_move_nothing && has_null(s) ? before_us : highest_us;
 }
 
 /* The record counts: its event time is observed; true if it is the highest of its source. */
@@ -1701,6 +1726,7 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 		*is_due = take_punctuation(s, due_us);
 		return false;
 	}
+	s->has_records = true;
 	if (s->facts.batches_are_numbers && !read_batch(s))
 		return false;
 	if (!begins_batch(s))
@@ -1841,6 +1867,17 @@ stream_next(struct stream *s, int64_t due_us, struct stream_row *row)
 		return next_item(s, due_us, row);
 	hand_out(s, row, true);
 	return STREAM_RECORD;
+}
+
+bool
+stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count)
+{
+	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	bool is_known = true;
+
+	for (size_t i = 0; i < count && is_known; i++)
+		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i]);
+	return is_known;
 }
 
 void
@@ -2029,7 +2066,7 @@ warn_unseen_columns(const struct stream *s)
 {
 	bool is_any = false;
 
-	if (s->run->report.rows_in == s->run->report.rows_punctuation)
+	if (s->run->report.rows_in == s->run->report.rows_punctuation || (s->partner != NULL && !s->has_records))
 		return false;
 	for (size_t i = 0; i < s->time_fields_count; i++) {
 		if (inputs_column_seen(s->inputs, s->time_fields[i]))
@@ -2090,6 +2127,8 @@ warn_summary(struct stream *s, bool is_too_late)
 		.is_in_band = s->band.is_followed,
 		.passes_late = s->facts.passes_late,
 		.late_path = s->common->late_path,
+		.has_sides = s->common->has_sides,
+		.late_right_path = s->common->late_right_path,
 		.rejects_path = s->common->rejects_path,
 		.max_jump_text = s->common->max_jump.text,
 		.has_confirmed = has_confirmed(s),
@@ -2098,6 +2137,19 @@ warn_summary(struct stream *s, bool is_too_late)
 		.is_verbose = s->common->verbose,
 	};
 	struct wm_span rest, line;
+
+	if (s->partner != NULL) {
+		const struct stream *other = s->partner;
+
+		/* Of two delays none is named. */
+		context.is_in_band |= other->band.is_followed;
+		if (other->common->delay.us != context.delay_us || other->common->delay.text == NULL)
+			context.delay_text = NULL;
+		if (other->common->delay.us > context.delay_us)
+			context.delay_us = other->common->delay.us;
+		context.has_confirmed =
+			(has_confirmed(s) || !s->has_records) && (has_confirmed(other) || !other->has_records);
+	}
 
 	wm_buf_reset(&s->text);
 	report_summary(&s->run->report, &context, &s->text);
@@ -2166,11 +2218,11 @@ stream_finish(struct stream *s, uint64_t open_count)
 		warn_summary(s, is_too_late);
 	}
 	report_clock(&s->run->report, clock_us(CLOCK_MONOTONIC), s->run->waited_us);
-	report_next_batch(&s->run->report, s->watermark_us);
+	report_next_batch(&s->run->report, run_watermark_us(s->run));
 	s->run->report.ended_us = clock_us(CLOCK_REALTIME);
 	wm_buf_reset(&s->text);
 	struct report total = totals(s);
-	report_final(&total, &s->run->state, s->watermark_us, open_count, status, &s->text);
+	report_final(&total, &s->run->state, run_watermark_us(s->run), open_count, status, &s->text);
 	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
 	outputs_end(s->run->outputs);
 	if (run->keep != NULL)

@@ -58,8 +58,9 @@ struct stream_facts {
 	int64_t not_after_us;
 
 	bool batches_are_numbers; /* --trigger column:C is of whole numbers; another value rejects the record (bad-number) */
-	bool shares_batches;      /* two streams have them in common: stream_end_common_batch() */
-	bool is_part;             /* with is_passing: lines are a part of the rows of the result */
+	bool nulls_move_nothing; /* a record with a null in one of the columns asked for does not move the watermark */
+	bool shares_batches;     /* two streams have them in common: stream_end_common_batch() */
+	bool is_part;            /* with is_passing: lines are a part of the rows of the result */
 	bool is_passing;   /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
 	bool passes_late;  /* late records pass with the others */
 	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
@@ -164,6 +165,12 @@ bool stream_peek_batch(struct stream *s, int64_t *number);
 
 /* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
+
+/*
+ * Values of the first columns that were asked for in the record that comes so many after this one: a hint, see wm_reader_foresee(). False: not
+ * known.
+ */
+bool stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count);
 
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);

@@ -28,6 +28,21 @@ windows_length_us(const char *option, struct wm_span text)
 	return duration.us;
 }
 
+int64_t
+windows_grid_us(const char *option, struct wm_span text, const struct cli_common *common)
+{
+	struct wm_duration duration = parse_duration(option, text);
+	bool is_local = common->zone != NULL && !wm_zone_is_utc(common->zone);
+
+	if (duration.us == 0 ||
+		(!common->is_spark &&
+			(duration.calendar == WM_CALENDAR_WEEK || (duration.calendar == WM_CALENDAR_DAY && is_local))))
+		cli_misuse("%s: '%.*s': windows of the calendar cannot be joined: write a number of hours, which begin "
+			   "at 1970-01-01T00:00:00Z",
+			option, (int)text.len, text.data);
+	return duration.us;
+}
+
 void
 windows_tumbling(struct wm_windows *windows, const char *option, const char *text, const struct cli_common *common,
 	int64_t offset_us)

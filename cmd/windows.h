@@ -16,6 +16,9 @@
 /* A fixed length above zero. */
 int64_t windows_length_us(const char *option, struct wm_span text);
 
+/* The same on the grid of the epoch, where windows of the calendar would be others: those are refused. */
+int64_t windows_grid_us(const char *option, struct wm_span text, const struct cli_common *common);
+
 /* "SIZE": days, weeks, months and years follow the calendar of the common options' zone (with --compat spark they are of 24 and 168 hours). */
 void windows_tumbling(struct wm_windows *windows, const char *option, const char *text, const struct cli_common *common,
 	int64_t offset_us);

@@ -121,13 +121,26 @@ find_out(struct deduper *d, struct stream *s, const struct stream_row *row)
 		record.keys = &row->readings[0].value; /* stands by itself where it is */
 	else
 		for (size_t i = 0; i < d->keys_count; i++)
-			keys[i] = row->readings[i].value;
+			wm_value_copy(&keys[i], &row->readings[i].value);
 	if (d->keys_count == 0) {
 		wm_buf_reset(&d->identity);
 		stream_identity(s, &d->identity);
 		keys[0] = (struct wm_value){ wm_buf_span(&d->identity), WM_KIND_TEXT };
 	}
 	return wm_dedup_judge(d->dedup, &record);
+}
+
+/* So many records ahead the memory that a record needs is asked for, which takes about as long as they do. */
+#define FORESEEN_RECORDS 8
+
+/* The time is a part of the key only with --with-time, and is not known beforehand. */
+static inline void
+foresee(struct deduper *d, struct stream *s)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+
+	if (d->keys_count != 0 && !d->opt->with_time && stream_foresee(s, FORESEEN_RECORDS, keys, d->keys_count))
+		wm_dedup_foresee(d->dedup, 0, keys);
 }
 
 static inline void
@@ -282,6 +295,7 @@ main(int argc, char **argv)
 	/* Nothing is held, so nothing is ever due. */
 	while ((item = stream_next(s, WM_TIME_END, &row)) != STREAM_END) {
 		if (item == STREAM_RECORD) {
+			foresee(&d, s);
 			judge(&d, s, &row);
 			continue;
 		}

@@ -7,6 +7,7 @@
  */
 #include "cmd/band.h"
 #include "cmd/cli.h"
+#include "cmd/keep.h"
 #include "cmd/pairs.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
@@ -35,8 +36,6 @@ struct options {
 	const char *tumbling;
 	int as_of; /* -1: none; 0: backward */
 	struct cli_duration tolerance;
-	const char *late_left;
-	const char *late_right;
 	bool eager;
 	const char *prefix;
 	int stamp; /* enum stamp, or -1 */
@@ -67,9 +66,9 @@ static const struct cli_option table[] = {
 	{ 0, "left-delay", "D|none", "delay of the left, where it differs from -w", CLI_TEXT, AT(side_delay[LEFT]),
 		CLI_ALL },
 	{ 0, "right-delay", "D|none", "delay of the right", CLI_TEXT, AT(side_delay[RIGHT]), CLI_ALL },
-	{ 0, "late-left", "FILE", "late rows of the left, as they came, header included", CLI_PATH, AT(late_left),
-		CLI_SCREEN },
-	{ 0, "late-right", "FILE", "late rows of the right", CLI_PATH, AT(late_right), CLI_SCREEN },
+	{ 0, "late-left", "FILE", "late rows of the left, as they came, header included", CLI_PATH,
+		AT(common.late_path), CLI_SCREEN },
+	{ 0, "late-right", "FILE", "late rows of the right", CLI_PATH, AT(common.late_right_path), CLI_SCREEN },
 	{ 0, "eager", NULL, "process whichever side is ready, not the one that is behind", CLI_FLAG, AT(eager),
 		CLI_ALL },
 	{ 0, "prefix", "L,R", "of columns that both sides have (default: ,right_)", CLI_TEXT, AT(prefix), CLI_ALL },
@@ -78,7 +77,8 @@ static const struct cli_option table[] = {
 	CLI_END,
 };
 static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
-	"ingest", "max-ahead", "late", NULL };
+	"ingest", "max-ahead", "late", "checkpoint", "checkpoint-every", "resume", "position", "max-file-age",
+	"new-output", NULL };
 static const struct cli_tool tool = {
 	.name = "wm-join",
 	.summary = "join two inputs in event time",
@@ -101,7 +101,7 @@ struct joiner {
 	struct pairs *pairs;
 	size_t keys_count;
 	int64_t in_force_us[SIDES]; /* WM_TIME_NONE: there is none; WM_TIME_END: the side has ended */
-	int64_t spark_before_us;    /* the one of the batch before */
+	int64_t spark_before_us;    /* the one of both, of the batch before */
 	bool is_closed[SIDES];      /* the stream has nothing more */
 	bool is_idle[SIDES];
 	bool is_bounded;
@@ -170,7 +170,7 @@ parse_condition(struct joiner *j)
 		parse_between(options, opt->between);
 	} else if (opt->tumbling != NULL) {
 		options->condition = WM_JOIN_TUMBLING;
-		options->size_us = windows_length_us("--tumbling", wm_span_of(opt->tumbling));
+		options->size_us = windows_grid_us("--tumbling", wm_span_of(opt->tumbling), &opt->common);
 	} else if (opt->as_of >= 0) {
 		options->condition = WM_JOIN_AS_OF;
 		options->has_tolerance = opt->tolerance.text != NULL;
@@ -240,8 +240,6 @@ set_side(struct joiner *j, enum wm_join_side side)
 	common->files_count = 1;
 	if (opt->side_time[side] != NULL)
 		common->time_column = opt->side_time[side];
-	common->late_path = opt->late_left;
-	common->late_right_path = opt->late_right;
 	if (delay == NULL)
 		return;
 	common->delay = (struct cli_delay){ 0 };
@@ -300,13 +298,21 @@ check_options(const struct options *opt)
 		cli_misuse("--left-key and --right-key: give both");
 	if (opt->common.policy != 0 && !opt->common.is_spark)
 		cli_misuse("--policy: each side has its own watermark; one for both is for --compat spark");
-	if (opt->late_left != NULL && opt->late_right != NULL && strcmp(opt->late_left, opt->late_right) == 0)
-		cli_misuse("--late-left and --late-right are the same file: name two");
 	if (opt->eager && opt->common.idle_wall.text != NULL)
 		cli_misuse("--eager and --idle-wall: nothing is waited for with --eager: give one of them");
 }
 
 /* Running */
+
+/* Whether rows of the side are written that have no match. */
+static bool
+is_preserved(const struct joiner *j, enum wm_join_side side)
+{
+	enum wm_join_type type = j->options.type;
+
+	return type == WM_JOIN_FULL_OUTER ||
+		(side == LEFT ? type == WM_JOIN_LEFT_OUTER || type == WM_JOIN_ANTI : type == WM_JOIN_RIGHT_OUTER);
+}
 
 static bool
 is_sharing_batches(const struct joiner *j)
@@ -314,11 +320,22 @@ is_sharing_batches(const struct joiner *j)
 	return j->opt->common.trigger_word == CLI_TRIGGER_COLUMN;
 }
 
+static bool
+has_watermark(const struct joiner *j, enum wm_join_side side)
+{
+	return j->common[side].delay.text != NULL || stream_is_in_band(j->streams[side]);
+}
+
 /* The lower (or, by --policy, the greater) of both watermarks; of a side that has ended the other's. */
 static int64_t
 combined_us(const struct joiner *j)
 {
 	int64_t left_us = j->in_force_us[LEFT], right_us = j->in_force_us[RIGHT];
+
+	/* In Spark the watermark of one side is that of the whole query. */
+	for (enum wm_join_side side = LEFT; j->options.is_spark && side <= RIGHT; side++)
+		if (!has_watermark(j, side))
+			return j->in_force_us[1 - side];
 	bool is_max = j->opt->common.policy == WM_POLICY_MAX && left_us != WM_TIME_END && right_us != WM_TIME_END;
 
 	return is_max == (left_us > right_us) ? left_us : right_us;
@@ -328,12 +345,12 @@ combined_us(const struct joiner *j)
 static int64_t
 told_us(const struct joiner *j, enum wm_join_side side)
 {
-	if (!j->options.is_spark || j->in_force_us[side] == WM_TIME_END || j->common[side].delay.text == NULL)
+	if (!j->options.is_spark || j->in_force_us[side] == WM_TIME_END || !has_watermark(j, side))
 		return j->in_force_us[side];
 	/* Where no row can leave, Spark runs no batch without data, and judges by the watermark of the batch before. */
-	bool has_both = j->common[LEFT].delay.text != NULL && j->common[RIGHT].delay.text != NULL;
-	bool can_leave = has_both && (wm_join_is_bounded(&j->options, LEFT) || wm_join_is_bounded(&j->options, RIGHT));
-	return can_leave ? combined_us(j) : j->spark_before_us;
+	bool can_leave = has_watermark(j, LEFT) && has_watermark(j, RIGHT) &&
+		(wm_join_is_bounded(&j->options, LEFT) || wm_join_is_bounded(&j->options, RIGHT));
+	return can_leave || j->opt->common.trigger_word == CLI_TRIGGER_EACH ? combined_us(j) : j->spark_before_us;
 }
 
 static struct wm_value
@@ -405,7 +422,7 @@ judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 	struct wm_value keys[WM_KEYS_MAX];
 
 	for (size_t i = 0; i < j->keys_count; i++)
-		keys[i] = row->readings[i].value;
+		wm_value_copy(&keys[i], &row->readings[i].value);
 	/* In a batch the watermark stays where it is. */
 	if (!is_sharing_batches(j))
 		j->in_force_us[side] = row->watermark_us;
@@ -428,11 +445,13 @@ advance(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 {
 	int64_t before_us = combined_us(j);
 
+	j->spark_before_us = before_us;
 	j->in_force_us[side] = row->watermark_us;
 	if (j->options.is_spark)
 		wm_join_advance(j->join, (enum wm_join_side)(1 - side), told_us(j, (enum wm_join_side)(1 - side)));
 	wm_join_advance(j->join, side, told_us(j, side));
-	if (drain(j, before_us) || row->is_punctuated)
+	bool is_batch = j->opt->common.trigger_word != CLI_TRIGGER_EACH;
+	if (drain(j, before_us) || row->is_punctuated || (is_batch && combined_us(j) != before_us))
 		punctuate(j);
 }
 
@@ -440,11 +459,16 @@ static struct report_state
 state_of(const struct joiner *j)
 {
 	struct wm_join_counts counts = wm_join_counts(j->join);
+	uint64_t removed = 0;
+
+	/* Of a side that is preserved Spark counts none. */
+	for (enum wm_join_side side = LEFT; side <= RIGHT; side++)
+		removed += j->options.is_spark && is_preserved(j, side) ? 0 : counts.removed[side];
 
 	return (struct report_state){
 		.groups = counts.rows[LEFT] + counts.rows[RIGHT],
 		.updated = counts.added[LEFT] + counts.added[RIGHT],
-		.removed = counts.removed[LEFT] + counts.removed[RIGHT],
+		.removed = removed,
 		.bytes = wm_join_bytes(j->join),
 	};
 }
@@ -534,7 +558,7 @@ run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 		*watermark_us = row.watermark_us;
 }
 
-/* Batches that both sides have in common, by number: left rows before right ones, then both watermarks move. */
+/* Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks move. */
 static void
 run_common_batches(struct joiner *j)
 {
@@ -548,22 +572,24 @@ run_common_batches(struct joiner *j)
 		}
 		if (!has[LEFT] && !has[RIGHT])
 			break;
-		bool is_left = has[LEFT] && (!has[RIGHT] || numbers[LEFT] <= numbers[RIGHT]);
-		bool is_right = has[RIGHT] && (!has[LEFT] || numbers[RIGHT] <= numbers[LEFT]);
-		if (is_left)
-			run_batch(j, LEFT, &next_us[LEFT]);
-		if (is_right)
-			run_batch(j, RIGHT, &next_us[RIGHT]);
+		enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
+		enum wm_join_side second = (enum wm_join_side)(1 - first);
+		bool is_first = has[first] && (!has[second] || numbers[first] <= numbers[second]);
+		bool is_second = has[second] && (!has[first] || numbers[second] <= numbers[first]);
+		if (is_first)
+			run_batch(j, first, &next_us[first]);
+		if (is_second)
+			run_batch(j, second, &next_us[second]);
 		int64_t before_us = combined_us(j);
+		j->spark_before_us = before_us;
 		for (size_t i = 0; i < SIDES; i++)
 			j->in_force_us[i] = next_us[i];
 		for (size_t i = 0; i < SIDES; i++)
 			wm_join_advance(j->join, (enum wm_join_side)i, told_us(j, (enum wm_join_side)i));
-		if (drain(j, before_us))
+		if (drain(j, before_us) || combined_us(j) != before_us)
 			punctuate(j);
 		struct report_state state = state_of(j);
 		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
-		j->spark_before_us = combined_us(j);
 	}
 }
 
@@ -686,11 +712,11 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = "a narrower --between, a --tolerance, or a shorter -w",
+		.bound = opt.as_of >= 0 ? "--tolerance D, or a shorter -w" : "a closer --between, or a shorter -w",
 		.is_gone_by_flush = true,
 	};
 	struct keep_options kept = kept_options(&j);
-	const struct stream_facts facts = {
+	struct stream_facts facts = {
 		.operator_name = "symmetricHashJoin",
 		.state = &state,
 		.options = &kept,
@@ -701,7 +727,10 @@ main(int argc, char **argv)
 		.batches_are_numbers = is_sharing_batches(&j),
 		.shares_batches = is_sharing_batches(&j),
 	};
+	/* Spark takes rows that can neither match nor be written away before it looks at their times. */
+	facts.nulls_move_nothing = opt.common.is_spark && !is_preserved(&j, LEFT);
 	j.streams[LEFT] = stream_open(&j.common[LEFT], &facts);
+	facts.nulls_move_nothing = opt.common.is_spark && !is_preserved(&j, RIGHT);
 	j.streams[RIGHT] = stream_open_beside(j.streams[LEFT], &j.common[RIGHT], &facts);
 	struct pairs_options pairs_options = {
 		.common = &opt.common,
@@ -726,12 +755,11 @@ main(int argc, char **argv)
 	j.pairs = pairs_open(&pairs_options);
 	j.options.keys_count = j.keys_count;
 	j.join = wm_join_new(&j.options);
-	if (!j.is_bounded && !opt.common.quiet)
-		cli_warn("no bound says when a row can be forgotten: memory grows with the input: give --between "
-			 "LO,HI%s",
-			opt.as_of >= 0 ? ", or --tolerance D" : "");
 	for (size_t i = 0; i < SIDES; i++)
 		stream_begin(j.streams[i], NULL, 0);
+	if (!j.is_bounded && !opt.common.quiet)
+		cli_warn("no bound says when a row can be forgotten: memory grows with the %s",
+			opt.as_of >= 0 ? "number of keys: give --tolerance D" : "input: give --between LO,HI");
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
 	stream_resume(j.streams[LEFT]);

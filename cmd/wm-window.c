@@ -276,7 +276,7 @@ judge(struct engine *op, struct stream *s, const struct stream_row *row, size_t 
 		record.keys = &row->readings[0].value; /* stands by itself where it is */
 	else
 		for (size_t i = 0; i < keys_count; i++)
-			keys[i] = row->readings[i].value;
+			wm_value_copy(&keys[i], &row->readings[i].value);
 	if (add(op, &record, row->readings, &missed) == WM_WINDOW_LATE)
 		stream_late(s, missed);
 	else

@@ -7,16 +7,13 @@
 
 # shellcheck shell=bash
 
-# What the tools that read streams share.
-_wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
+# What the tools that read streams share; and what those share that take any number of inputs.
+_wm_common_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 -d --delimiter C
 --columns NAMES
 --no-header
 --pattern @kubectl|@syslog|@haproxy
 --unmatched reject|skip
---order given|time
---merge
---files0-from FILE
 --record-limit SIZE
 -t --time COLUMN
 --time-format auto|iso|s|ms|us|ns|clf|rfc2822
@@ -25,18 +22,12 @@ _wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --repeated-hour earlier|later
 -w --delay D
 --watermark-column none
---source COLUMN
---sources NAMES
 --policy min|max
---idle D
 --idle-wall D
---idle-close D
 --max-jump D
---max-ahead D
 --trigger each|1000rows|event:|wall:|column:|file|eof
 --eof flush|hold|trigger
 --compat spark
---late FILE
 --late-info
 --rejects FILE
 --append
@@ -63,6 +54,16 @@ _wm_stream_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 -h --help
 --help=all
 -V --version
+'
+_wm_stream_options=$_wm_common_options'--order given|time
+--merge
+--files0-from FILE
+--source COLUMN
+--sources NAMES
+--idle D
+--idle-close D
+--max-ahead D
+--late FILE
 '
 
 _wm_window_options='
@@ -124,6 +125,28 @@ _wm_sort_options='
 --ingest now
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_stream_options
+
+_wm_join_options='
+--type inner|left|right|full|semi|anti
+-k --key COLUMNS
+--left-key COLUMNS
+--right-key COLUMNS
+--between LO,HI
+--tumbling SIZE
+--asof backward
+--tolerance D
+--left-time COLUMN
+--right-time COLUMN
+--left-delay none
+--right-delay none
+--late-left FILE
+--late-right FILE
+--eager
+--prefix L,R
+--stamp later|left|right
+--state-limit none
+-o --output-format same|csv|tsv|ndjson|table
+'$_wm_common_options
 
 _wm_merge_options='
 -k --key COLUMNS
@@ -233,6 +256,12 @@ _wm_sort() {
 }
 
 complete -F _wm_sort wm-sort
+
+_wm_join() {
+	_wm_complete "$_wm_join_options"
+}
+
+complete -F _wm_join wm-join
 
 _wm_merge() {
 	_wm_complete "$_wm_merge_options"

@@ -2,16 +2,13 @@
 # each tool's --help=all. Operands are files.
 
 # What the tools that read streams share.
-for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
+for tool in wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag
 	complete -c $tool -s i -l input-format -x -a 'auto csv tsv ndjson clf logfmt lines' -d 'format of the input'
 	complete -c $tool -s d -l delimiter -x -d 'CSV delimiter'
 	complete -c $tool -l columns -x -d 'names of the columns of CSV without a header'
 	complete -c $tool -l no-header -d 'CSV without header or names'
 	complete -c $tool -l pattern -x -a '@kubectl @syslog @haproxy' -d 'of -i lines: groups are the columns'
 	complete -c $tool -l unmatched -x -a 'reject skip' -d 'lines that are not of the format'
-	complete -c $tool -l order -x -a 'given time' -d 'several files as named, or by first event time'
-	complete -c $tool -l merge -d 'several files side by side'
-	complete -c $tool -l files0-from -r -F -d 'names of the inputs, each ended by a NUL byte'
 	complete -c $tool -l record-limit -x -d 'longest record'
 	complete -c $tool -s t -l time -x -d 'column of the event time'
 	complete -c $tool -l time-format -x -a 'auto iso s ms us ns clf rfc2822' -d 'format of the event time'
@@ -20,18 +17,12 @@ for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
 	complete -c $tool -l repeated-hour -x -a 'earlier later' -d 'the hour that a clock change repeats'
 	complete -c $tool -s w -l delay -x -d 'how late rows may run'
 	complete -c $tool -l watermark-column -x -a none -d 'the watermark comes in this column'
-	complete -c $tool -l source -x -d 'a watermark for each value of this column'
-	complete -c $tool -l sources -x -d 'sources known beforehand'
 	complete -c $tool -l policy -x -a 'min max' -d 'how the watermarks of sources combine'
-	complete -c $tool -l idle -x -d 'a source is idle when event time has gone on by D'
 	complete -c $tool -l idle-wall -x -d 'the same by the clock'
-	complete -c $tool -l idle-close -x -d 'when nothing has come for D the watermark follows the clock'
 	complete -c $tool -l max-jump -x -d 'rows further ahead do not move the watermark alone'
-	complete -c $tool -l max-ahead -x -d 'rows further ahead of their arrival are rejected'
 	complete -c $tool -l trigger -x -a 'each 1000rows event: wall: column: file eof' -d 'when the watermark moves'
 	complete -c $tool -l eof -x -a 'flush hold trigger' -d 'what happens at the end of the input'
 	complete -c $tool -l compat -x -a 'spark' -d 'judge as Spark does'
-	complete -c $tool -l late -r -F -d 'late rows, as they came'
 	complete -c $tool -l late-info -d 'add how late they were'
 	complete -c $tool -l rejects -r -F -d 'records of no use, with reasons'
 	complete -c $tool -l append -d 'add to side files that exist'
@@ -58,6 +49,19 @@ for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
 	complete -c $tool -s h -l help -d 'one screen of help'
 	complete -c $tool -l help=all -d 'every option'
 	complete -c $tool -s V -l version -d 'the version'
+end
+
+# And those of them that take any number of inputs.
+for tool in wm-stamp wm-window wm-dedup wm-sort wm-lag
+	complete -c $tool -l order -x -a 'given time' -d 'several files as named, or by first event time'
+	complete -c $tool -l merge -d 'several files side by side'
+	complete -c $tool -l files0-from -r -F -d 'names of the inputs, each ended by a NUL byte'
+	complete -c $tool -l source -x -d 'a watermark for each value of this column'
+	complete -c $tool -l sources -x -d 'sources known beforehand'
+	complete -c $tool -l idle -x -d 'a source is idle when event time has gone on by D'
+	complete -c $tool -l idle-close -x -d 'when nothing has come for D the watermark follows the clock'
+	complete -c $tool -l max-ahead -x -d 'rows further ahead of their arrival are rejected'
+	complete -c $tool -l late -r -F -d 'late rows, as they came'
 end
 
 complete -c wm-stamp -l add -x -a 'time,watermark time,watermark,lag time,watermark,late' -d 'what to write into the rows'
@@ -109,6 +113,26 @@ complete -c wm-dedup -s o -l output-format -x -a 'same csv tsv ndjson table' -d 
 complete -c wm-sort -s m -l merge-sorted -d 'each file is in order already'
 complete -c wm-sort -l ingest -x -a now -d 'arrival time of a row'
 complete -c wm-sort -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
+
+complete -c wm-join -l type -x -a 'inner left right full semi anti' -d 'which rows are written'
+complete -c wm-join -s k -l key -x -d 'equal on both sides'
+complete -c wm-join -l left-key -x -d 'where they have other names on the left'
+complete -c wm-join -l right-key -x -d 'and on the right'
+complete -c wm-join -l between -x -d 'right time from left time + LO to left time + HI'
+complete -c wm-join -l tumbling -x -d 'both in the same window'
+complete -c wm-join -l asof -x -a backward -d 'each left row with the last right row at or before it'
+complete -c wm-join -l tolerance -x -d 'of --asof: a right row further back does not match'
+complete -c wm-join -l left-time -x -d 'event time of the left'
+complete -c wm-join -l right-time -x -d 'event time of the right'
+complete -c wm-join -l left-delay -x -a none -d 'delay of the left'
+complete -c wm-join -l right-delay -x -a none -d 'delay of the right'
+complete -c wm-join -l late-left -r -F -d 'late rows of the left, as they came'
+complete -c wm-join -l late-right -r -F -d 'late rows of the right'
+complete -c wm-join -l eager -d 'process whichever side is ready'
+complete -c wm-join -l prefix -x -d 'of columns that both sides have'
+complete -c wm-join -l stamp -x -a 'later left right' -d 'add _time and _watermark'
+complete -c wm-join -l state-limit -x -a none -d 'memory for the rows that wait'
+complete -c wm-join -s o -l output-format -x -a 'same csv tsv ndjson table' -d 'format of the rows'
 
 complete -c wm-merge -s k -l key -x -d 'rows with the same values here are one row'
 complete -c wm-merge -l sum -x -d 'add up'

@@ -466,9 +466,13 @@ list_of_completion() {
 			sed -E 's/^--/- --/; s/^-(.) /\1 /; s/ --/ /; s/ FILE.*$/ FILE/'
 		;;
 	zsh)
-		# its function, and the list that others share if it takes that
-		sed -n "/^_${1//-/_}()/,/^}/p; /^_wm_stream=/,/^)/s/^\t/,\t\t/p" completions/_wm |
-			awk '/^,/ { shared = shared substr($0, 2) "\n"; next } /\$_wm_stream/ { printf "%s", shared } 1' |
+		# its function, with the lists that it takes put in their places
+		awk -v begin="_${1//-/_}() {" '
+			/^_wm_[a-z]+=\($/ { list = "$" substr($0, 1, length($0) - 2); next }
+			/^[)}]/ { list = ""; inside = 0 }
+			list != "" { lists[list] = lists[list] "\t" $0 "\n" }
+			inside { for (name in lists) if (index($0, name)) printf "%s", lists[name]; print }
+			$0 == begin { inside = 1 }' completions/_wm |
 			sed 's/ \\$//' | sed -nE "
 			s/^\t\t('\(.*\)')?\{-(.)\+?,--([a-z0-9-]+)=?\}'\[.*\](.*)'\$/\2 \3 \4/
 			s/^\t\t'(\(.*\))?--([a-z0-9=-]+)\[.*\](.*)'\$/- \2 \3/

@@ -4,8 +4,27 @@
 
 setup() {
 	cd "$BATS_TEST_DIRNAME/.." || return 1
-	bin=${WM_BIN:-build/release}
 	dir=$BATS_TEST_TMPDIR
+	bin=$dir/bin
+	mkdir "$bin"
+	ln -s "$(cd "${WM_BIN:-build/release}" && pwd)"/wm-* "$bin"
+	# wm-join takes two inputs: where a test names one or none, the other is empty.
+	cat >"$dir/bin/join" <<-END
+		#!/bin/bash
+		operands=()
+		[[ \${@: -1} == /* ]] || operands=(-)
+		[[ \${@: -1} == /* && \${@: -2:1} == /* ]] || operands+=(/dev/null)
+		exec "$bin/wm-join" "\$@" "\${operands[@]}"
+	END
+	chmod +x "$bin/join"
+}
+
+# A tool as the tests call it.
+program_of() {
+	case $1 in
+	wm-join) program=$bin/join ;;
+	*) program=$bin/$1 ;;
+	esac
 }
 
 # wm-merge needs two tables, and what it must survive is in its own tests.
@@ -15,8 +34,10 @@ tools() {
 
 # The least that a tool needs to work on columns ts and key, in $options; with a delay of 0 s.
 options_of() {
+	program_of "$1"
 	case $1 in
 	wm-dedup) options=(-t ts -w 0s -k "key,ts" --remember 10s) ;;
+	wm-join) options=(-t ts -w 0s -k key --between "0s,0s" --type left) ;;
 	wm-sort) options=(-t ts -w 0s) ;;
 	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
 	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;
@@ -31,7 +52,7 @@ options_of() {
 # What the tool writes for rows 1,a 2,b and no more, without the line ends.
 answer_of() {
 	case $1 in
-	wm-dedup | wm-sort) printf '%s\n' ts,key 1,a 2,b ;;
+	wm-dedup | wm-join | wm-sort) printf '%s\n' ts,key 1,a 2,b ;;
 	wm-window) printf '%s\n' 'window_start,window_end,key,count' \
 		'1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,1' ;;
 	wm-stamp) printf '%s\n' 'ts,key,_time,_watermark' '1,a,1970-01-01T00:00:01Z,1970-01-01T00:00:01Z' \
@@ -43,8 +64,8 @@ answer_of() {
 # What a tool has written last when a signal ends it behind rows 1,a 12,a 13,b; and what it says about the rest ("": nothing).
 interrupted_of() {
 	case $1 in
-	# The rows that it has read; wm-sort with -w 0s holds none of them.
-	wm-dedup | wm-sort) last='13,b' said='' ;;
+	# The rows that it has read; wm-sort with -w 0s holds none of them, and wm-join none when the other input has ended.
+	wm-dedup | wm-join | wm-sort) last='13,b' said='' ;;
 	# What was complete, and nothing of what was open.
 	wm-window) last='1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1' said='\b2\b.*open.*' ;;
 	# What was measured so far.
@@ -96,10 +117,10 @@ closed_stdout() {
 @test "empty input: no output, no message" {
 	for tool in $(tools); do
 		options_of "$tool"
-		attempt 0 '' "$bin/$tool" "${options[@]}" </dev/null
+		attempt 0 '' "$program" "${options[@]}" </dev/null
 		[ ! -s "$dir/out" ]
 		: >"$dir/empty.csv"
-		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/empty.csv"
+		attempt 0 '' "$program" "${options[@]}" "$dir/empty.csv"
 		[ ! -s "$dir/out" ]
 	done
 }
@@ -110,7 +131,7 @@ closed_stdout() {
 		for header in 'ts,key\n' 'ts,key' 'ts,key\r\n'; do
 			# shellcheck disable=SC2059 # the header is the format
 			printf "$header" >"$dir/in.csv"
-			attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+			attempt 0 '' "$program" "${options[@]}" "$dir/in.csv"
 			[ "$(wc -l <"$dir/out")" -eq 1 ]
 		done
 	done
@@ -122,13 +143,13 @@ closed_stdout() {
 		for text in 'ts,key\n1,a\n2,b' 'ts,key\r\n1,a\r\n2,b\r\n' '\xef\xbb\xbfts,key\n1,a\n2,b\n' \
 			'\xef\xbb\xbf"ts","key"\r\n"1","a"\r\n"2","b"' 'ts,key\n\n1,a\n\n2,b\n\n'; do
 			printf '%b' "$text" >"$dir/in.csv"
-			attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+			attempt 0 '' "$program" "${options[@]}" "$dir/in.csv"
 			answered
 		done
 		for text in '{"ts":1,"key":"a"}\n{"ts":2,"key":"b"}' '{"ts":1,"key":"a"}\r\n{"ts":2,"key":"b"}\r\n' \
 			'\xef\xbb\xbf{"ts":1,"key":"a"}\n\n  \n{"ts":2,"key":"b"}\n'; do
 			printf '%b' "$text" >"$dir/in.ndjson"
-			attempt 0 '' "$bin/$tool" "${options[@]}" -o csv "$dir/in.ndjson"
+			attempt 0 '' "$program" "${options[@]}" -o csv "$dir/in.ndjson"
 			answered
 		done
 	done
@@ -138,10 +159,10 @@ closed_stdout() {
 	for tool in $(tools); do
 		options_of "$tool"
 		printf 'ts,key\n1,a\0z\n2,a\0z\n' >"$dir/in.csv"
-		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 0 '' "$program" "${options[@]}" "$dir/in.csv"
 		grep -aqP 'a\x00z' "$dir/out"
 		printf '{"ts":1,"key":"a"}\n{"ts":1,"key":"\0"}\n{"ts":2,"key":"b"}\n\0\n' >"$dir/in.ndjson"
-		attempt 1 "$dir/in.ndjson:2: " "$bin/$tool" "${options[@]}" -o csv "$dir/in.ndjson"
+		attempt 1 "$dir/in.ndjson:2: " "$program" "${options[@]}" -o csv "$dir/in.ndjson"
 		answered
 	done
 }
@@ -150,12 +171,12 @@ closed_stdout() {
 	for tool in $(tools); do
 		options_of "$tool"
 		printf 'ts,key\n1,a\n2\n2,b,c\n2,b\n' >"$dir/in.csv"
-		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 1 "$dir/in.csv:3: " "$program" "${options[@]}" "$dir/in.csv"
 		answered
 		grep -Eq '\b2\b.*(reject|ragged)' "$dir/err"
-		attempt 0 '' "$bin/$tool" "${options[@]}" --rejects "$dir/rejects.$tool" -q "$dir/in.csv"
+		attempt 0 '' "$program" "${options[@]}" --rejects "$dir/rejects.$tool" -q "$dir/in.csv"
 		[ "$(jq -r .reason "$dir/rejects.$tool" | uniq -c | tr -s ' ')" = ' 2 ragged' ]
-		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" --strict "$dir/in.csv"
+		attempt 1 "$dir/in.csv:3: " "$program" "${options[@]}" --strict "$dir/in.csv"
 	done
 }
 
@@ -163,9 +184,9 @@ closed_stdout() {
 	for tool in $(tools); do
 		options_of "$tool"
 		printf 'ts,key,x,x\n1,a,,\n2,b,,\n' >"$dir/in.csv"
-		attempt 0 '' "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 0 '' "$program" "${options[@]}" "$dir/in.csv"
 		printf 'ts,key,ts\n1,a,1\n' >"$dir/in.csv"
-		attempt 2 "'?ts'?" "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 2 "'?ts'?" "$program" "${options[@]}" "$dir/in.csv"
 		[ ! -s "$dir/out" ]
 	done
 }
@@ -175,17 +196,17 @@ closed_stdout() {
 		options_of "$tool"
 		long=$(printf '%01022d' 0)
 		printf 'ts,key\n1,%s\n2,%s\n' "$long" "$long" >"$dir/in.csv"
-		attempt 0 '' "$bin/$tool" "${options[@]}" --record-limit 1K "$dir/in.csv"
+		attempt 0 '' "$program" "${options[@]}" --record-limit 1K "$dir/in.csv"
 		grep -q "$long" "$dir/out"
 		printf 'ts,key\n1,a\n1,0%s\n2,b\n' "$long" >"$dir/in.csv"
-		attempt 1 "$dir/in.csv:3: " "$bin/$tool" "${options[@]}" --record-limit 1K "$dir/in.csv"
+		attempt 1 "$dir/in.csv:3: " "$program" "${options[@]}" --record-limit 1K "$dir/in.csv"
 		answered
 		long=$(printf '%01007d' 0)
 		printf '{"ts":1,"key":"%s"}\n' "$long" >"$dir/in.ndjson"
 		[ "$(wc -c <"$dir/in.ndjson")" -eq 1025 ]
-		attempt 0 '' "$bin/$tool" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
+		attempt 0 '' "$program" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
 		printf '{"ts":1,"key":"a"}\n{"ts":1,"key":"0%s"}\n{"ts":2,"key":"b"}\n' "$long" >"$dir/in.ndjson"
-		attempt 1 "$dir/in.ndjson:2: " "$bin/$tool" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
+		attempt 1 "$dir/in.ndjson:2: " "$program" "${options[@]}" --record-limit 1K -o csv "$dir/in.ndjson"
 		answered
 	done
 }
@@ -194,21 +215,21 @@ closed_stdout() {
 	for tool in $(tools); do
 		options_of "$tool"
 		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
-		attempt 3 'No space left on device' full_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 3 'No space left on device' full_stdout "$program" "${options[@]}" "$dir/in.csv"
 		{
 			echo ts,key
 			seq -f '%.0f,a' 0 9 2000000
 		} >"$dir/in.csv"
-		attempt 3 'No space left on device' full_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 3 'No space left on device' full_stdout "$program" "${options[@]}" "$dir/in.csv"
 	done
 }
 
 @test "closed standard input and output are errors" {
 	for tool in $(tools); do
 		options_of "$tool"
-		attempt 3 'Bad file descriptor' "$bin/$tool" "${options[@]}" <&-
+		attempt 3 'Bad file descriptor' "$program" "${options[@]}" <&-
 		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
-		attempt 3 'Bad file descriptor' closed_stdout "$bin/$tool" "${options[@]}" "$dir/in.csv"
+		attempt 3 'Bad file descriptor' closed_stdout "$program" "${options[@]}" "$dir/in.csv"
 	done
 }
 
@@ -219,7 +240,7 @@ closed_stdout() {
 			echo ts,key
 			seq -f '%.0f,a' 0 9 20000000
 		} >"$dir/in.csv"
-		{ "$bin/$tool" "${options[@]}" "$dir/in.csv" 2>"$dir/err" || echo $? >"$dir/status"; } | true
+		{ "$program" "${options[@]}" "$dir/in.csv" 2>"$dir/err" || echo $? >"$dir/status"; } | true
 		[ "$(cat "$dir/status")" -eq 141 ]
 		[ ! -s "$dir/err" ]
 	done
@@ -232,7 +253,7 @@ closed_stdout() {
 		printf 'ts,key\n1,a\n12,a\n13,b\n' >"$dir/in.csv"
 		for signal in SIGTERM SIGINT; do
 			status=$([ $signal = SIGTERM ] && echo 143 || echo 130)
-			attempt "$status" "$said" tests/fault/interrupt.py $signal "$dir/in.csv" "$bin/$tool" "${options[@]}"
+			attempt "$status" "$said" tests/fault/interrupt.py $signal "$dir/in.csv" "$program" "${options[@]}"
 			[ "$(tail -n 1 "$dir/out")" = "$last" ]
 		done
 	done
@@ -241,11 +262,11 @@ closed_stdout() {
 @test "inputs that are missing, a directory, or fail when read" {
 	for tool in $(tools); do
 		options_of "$tool"
-		attempt 3 "$dir/none.csv: .*No such file" "$bin/$tool" "${options[@]}" "$dir/none.csv"
-		attempt 3 "$dir: .*[Ii]s a directory" "$bin/$tool" "${options[@]}" "$dir"
-		attempt 3 'standard input: .*[Ii]s a directory' "$bin/$tool" "${options[@]}" <"$dir"
-		attempt 3 '/proc/self/mem: .*Input/output error' "$bin/$tool" "${options[@]}" /proc/self/mem
+		attempt 3 "$dir/none.csv: .*No such file" "$program" "${options[@]}" "$dir/none.csv"
+		attempt 3 "$dir: .*[Ii]s a directory" "$program" "${options[@]}" "$dir"
+		attempt 3 'standard input: .*[Ii]s a directory' "$program" "${options[@]}" <"$dir"
+		attempt 3 '/proc/self/mem: .*Input/output error' "$program" "${options[@]}" /proc/self/mem
 		printf 'ts,key\n1,a\n2,b\n' >"$dir/in.csv"
-		attempt 3 "$dir/none.csv: .*No such file" "$bin/$tool" "${options[@]}" "$dir/in.csv" "$dir/none.csv"
+		attempt 3 "$dir/none.csv: .*No such file" "$program" "${options[@]}" "$dir/in.csv" "$dir/none.csv"
 	done
 }

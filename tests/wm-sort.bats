@@ -322,7 +322,7 @@ class_of() { # report, member
 	for signal in INT TERM; do
 		status=0
 		"$interrupt" SIG$signal begin.csv "$bin/wm-sort" -t ts -w 10s >out 2>err || status=$?
-		[ "$status" -eq "$([ $signal = INT ] && echo 130 || echo 143)" ]
+		assert_equal "$status" "$([ $signal = INT ] && echo 130 || echo 143)"
 		assert_equal "$(cat out)" $'ts,a\n15,y'
 		grep -q '^wm-sort: .*2 rows were not written$' err
 	done

@@ -1,8 +1,13 @@
 #include "lib/base/mem.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LINE_BYTES ((size_t)64)
+#define HUGE_BYTES ((size_t)2 << 20)
 
 void
 wm_mem_stop(size_t size)
@@ -29,6 +34,24 @@ wm_calloc(size_t count, size_t size)
 	if (memory == NULL)
 		wm_mem_stop(count * size);
 	return memory;
+}
+
+void *
+wm_calloc_wide(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - HUGE_BYTES)
+		wm_mem_stop(SIZE_MAX);
+	size_t unit = bytes < HUGE_BYTES ? LINE_BYTES : HUGE_BYTES;
+	bytes = (bytes / unit + (bytes % unit != 0 || bytes == 0)) * unit;
+	void *memory = aligned_alloc(unit, bytes);
+	if (memory == NULL)
+		wm_mem_stop(bytes);
+	/* Where there are no large pages it is memory like any other. */
+	if (unit == HUGE_BYTES)
+		(void)madvise(memory, bytes, MADV_HUGEPAGE);
+	return memset(memory, 0, bytes);
 }
 
 void *

@@ -14,6 +14,12 @@
 void *wm_malloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *wm_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 
+/*
+ * The same for a table that is looked into all over: on large pages where it fills some and the system has them, as finding a page
+ * would take longer than reading from it; aligned to a line of the cache.
+ */
+void *wm_calloc_wide(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+
 /* For memory that a library was to get. */
 void wm_mem_stop(size_t size) __attribute__((noreturn));
 

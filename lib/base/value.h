@@ -39,6 +39,19 @@ wm_value_is_absent(const struct wm_value *value)
 	return value->kind == WM_KIND_NULL && value->text.data == NULL;
 }
 
+/*
+ * Copies a value that was written just now, word by word, as it was: read at once, in more than one word, it would have to wait until the
+ * writes have left the processor.
+ */
+static inline void
+wm_value_copy(struct wm_value *to, const struct wm_value *from)
+{
+	to->text.data = from->text.data;
+	__asm__ volatile("" ::: "memory"); /* or the compiler makes one copy of the two */
+	to->text.len = from->text.len;
+	to->kind = from->kind;
+}
+
 /* A field read for an aggregate. Fields are for reading; filled by wm_reading_take(). */
 struct wm_reading {
 	struct wm_value value;
@@ -51,7 +64,7 @@ struct wm_reading {
 static inline void
 wm_reading_take(struct wm_reading *reading, const struct wm_value *value)
 {
-	reading->value = *value;
+	wm_value_copy(&reading->value, value);
 	reading->is_empty = wm_value_is_empty(value);
 	reading->is_number = !reading->is_empty && (value->kind == WM_KIND_TEXT || value->kind == WM_KIND_NUMBER) &&
 		wm_decimal_parse(value->text, &reading->number);

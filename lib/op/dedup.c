@@ -38,7 +38,6 @@ struct wm_dedup {
 	int64_t watermark_us;
 	struct wm_shelves shelves; /* the entries, by when they are forgotten */
 	struct line *lines;        /* aligned to their size */
-	void *lines_memory;        /* which holds them */
 	size_t mask;               /* lines - 1; there are none while lines is NULL */
 	size_t taken_count;        /* slots not free */
 	size_t filled_count;       /* slots with an entry */
@@ -65,7 +64,7 @@ wm_dedup_free(struct wm_dedup *d)
 	if (d == NULL)
 		return;
 	wm_shelves_release(&d->shelves);
-	free(d->lines_memory);
+	free(d->lines);
 	free(d);
 }
 
@@ -352,9 +351,8 @@ rebuild(struct wm_dedup *d)
 		count *= 2;
 	while (count > LINES_MIN && d->filled_count * 4 < count * LINE_SLOTS)
 		count /= 2;
-	free(d->lines_memory);
-	d->lines_memory = wm_calloc(count + 1, sizeof(struct line));
-	d->lines = (struct line *)(((uintptr_t)d->lines_memory + sizeof(struct line) - 1) & -sizeof(struct line));
+	free(d->lines);
+	d->lines = wm_calloc_wide(count, sizeof(struct line));
 	d->mask = count - 1;
 	d->taken_count = 0;
 	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
@@ -487,7 +485,7 @@ wm_dedup_counts(const struct wm_dedup *d)
 size_t
 wm_dedup_bytes(const struct wm_dedup *d)
 {
-	return d->shelves.bytes + (d->lines == NULL ? 0 : (d->mask + 2) * sizeof(struct line));
+	return d->shelves.bytes + (d->lines == NULL ? 0 : (d->mask + 1) * sizeof(struct line));
 }
 
 /*

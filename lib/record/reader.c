@@ -1772,6 +1772,20 @@ wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject
 	return next_other(reader, rec, reject, err);
 }
 
+bool
+wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value)
+{
+	const struct wm_scan *scan = reader->scan;
+	size_t row = reader->row + ahead - 1, field = reader->fields[index];
+
+	if (reader->stage != STAGE_CSV || row >= scan->rows_count || scan->has_quotes ||
+		scan->rows[row + 1] - scan->rows[row] <= field)
+		return false;
+	const uint32_t *after = &scan->after[scan->rows[row] + field];
+	*value = (struct wm_value){ wm_span(reader->batch + after[0], after[1] - 1 - after[0]), WM_KIND_TEXT };
+	return true;
+}
+
 /* ---- what is known ---- */
 
 int

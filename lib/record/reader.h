@@ -169,6 +169,12 @@ enum wm_read_result wm_reader_next(
 WM_MUST_CHECK bool wm_reader_fill(struct wm_reader *reader, struct wm_err *err);
 
 /*
+ * What a wanted column says in a record that has not come yet, 1 being the next: for work that can be begun early. False where that is not
+ * known without reading it: only lines of CSV without quotes can be looked into. It may prove to be no record after all.
+ */
+bool wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value);
+
+/*
  * Reads once, while it is not this input's turn: what came is kept, and given out by wm_reader_fill() before anything else. After
  * its end nothing more is read. *bytes: how much is kept.
  */

@@ -14,8 +14,6 @@
 
 #define POOL_STEP ((size_t)16)
 
-/* So large a list of places asks for huge pages: it is used in no order. */
-#define HUGE_BYTES ((size_t)2 << 20)
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
@@ -101,27 +99,13 @@ wm_keyed_release(struct wm_keyed *keyed)
 	wm_keyed_init(keyed, keyed->value_bytes);
 }
 
-static uint64_t *
-new_slots(size_t count)
-{
-	size_t bytes = count * sizeof(uint64_t);
-	uint64_t *slots = bytes < HUGE_BYTES ? NULL : aligned_alloc(HUGE_BYTES, bytes);
-
-	if (slots == NULL)
-		return wm_calloc(count, sizeof(slots[0]));
-	/* Where there are none it is memory like any other. */
-	(void)madvise(slots, bytes, MADV_HUGEPAGE);
-	memset(slots, 0, bytes);
-	return slots;
-}
-
 static void
 resize(struct wm_keyed *keyed, size_t new_count)
 {
 	size_t old_count = keyed->slots == NULL ? 0 : keyed->mask + 1;
 	uint64_t *old = keyed->slots;
 
-	keyed->slots = new_slots(new_count);
+	keyed->slots = wm_calloc_wide(new_count, sizeof(keyed->slots[0]));
 	keyed->mask = new_count - 1;
 	keyed->bytes += new_count * sizeof(keyed->slots[0]) - old_count * sizeof(keyed->slots[0]);
 	for (size_t i = 0; i < old_count; i++) {

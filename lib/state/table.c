@@ -71,7 +71,7 @@ grow(struct wm_table *table)
 	while (new_count >= SLOTS_EXPECTED_MIN && table->expected / 3 >= new_count / 4)
 		new_count *= 2;
 
-	table->slots = wm_calloc(new_count, sizeof(table->slots[0]));
+	table->slots = wm_calloc_wide(new_count, sizeof(table->slots[0]));
 	table->mask = new_count - 1;
 	for (size_t i = 0; i < old_count; i++) {
 		if (i + FETCH_AHEAD < old_count)
