@@ -5,7 +5,7 @@
 #   quarantine.sh FOLDER
 #
 #   FOLDER/raw/*.csv        what arrived, in files whose names sort by arrival: time,page,ms. Each is read once; one that
-#                           grows, as far as it has come. Every line has its end
+#                           grows, up to its last whole line
 #   FOLDER/daily.csv        days as they were counted when they were complete: lines are only ever added
 #   FOLDER/late.csv         the rows that came after that
 #   FOLDER/published.csv    what readers open: both together. At every moment it is the old table or the new one
@@ -45,3 +45,8 @@ rm late-by-day.new
 if [ -s rejects.ndjson ]; then
 	echo "quarantine.sh: $(wc -l <rejects.ndjson) records could not be read: see $1/rejects.ndjson" >&2
 fi
+for file in raw/*.csv; do
+	if [ -n "$(tail -c 1 "$file")" ]; then
+		echo "quarantine.sh: the last line of $1/$file has no line end, and is not counted before it has one" >&2
+	fi
+done

@@ -285,6 +285,21 @@ def law_broken(tap, folder):
             faults.append(f"a record that is none: {process.returncode}: {said}")
         if b"soon" not in (folder / "rejects.ndjson").read_bytes():
             faults.append("a record that is none: it is not in rejects.ndjson")
+    # A last line that may not be whole is told of, and read when it is: then its page is among the open windows.
+    raw.write_text(f"time,page,user,ms\n{day_name(13)}T09:00:00Z,/unfinished,u1,1")
+    (folder / "rejects.ndjson").unlink()
+    with start("quarantine.sh", folder) as process:
+        said = process.communicate()[1].decode()
+    if process.returncode != 0 or said != (f"quarantine.sh: the last line of {folder}/raw/{raw.name} has no line end, and is "
+                                           "not counted before it has one\n"):
+        faults.append(f"a line without end: {process.returncode}: {said}")
+    state = (folder / "state").read_bytes()
+    with open(raw, "a", encoding="utf-8") as file:
+        file.write("\n")
+    run("quarantine.sh", folder)
+    if b"/unfinished" in state or b"/unfinished" not in (folder / "state").read_bytes():
+        faults.append("a line without end is read before it has one, or not when it has")
+    good[0] = (folder / "published.csv").read_bytes()
     # A file that cannot be read, one with other columns.
     raw.unlink()
     raw.mkdir()
