@@ -149,7 +149,8 @@ is_left_out(const struct pairs *p, enum wm_join_side number, struct wm_span name
 
 	if (wm_span_is(name, BAND_WATERMARK) || (p->options.is_stamped && wm_span_is(name, BAND_TIME)))
 		return true;
-	return number == WM_JOIN_RIGHT && find_shared_key(p, name, &key);
+	/* Of a left that has no columns the key is not shown. */
+	return number == WM_JOIN_RIGHT && p->sides[WM_JOIN_LEFT].columns != NULL && find_shared_key(p, name, &key);
 }
 
 /* What a column is called in the result, appended. */
