@@ -254,6 +254,10 @@ class_of() { # report, member
 		'the pair of '*) assert_equal "$(tail -n +$((before + 1)) now | cut -d, -f2)" "${what: -1}" ;;
 		*) assert_equal "$(wc -l <now)" "$before" ;;
 		esac
+		# the lower watermark is what a run tells
+		if [[ $right == none || $right < $left ]]; then left=$right; fi
+		[ "$left" != none ] || left=null
+		assert_equal "$(class_of report eventTime.watermark)" "$(sed -E 's/^[0-9:]+$/2024-05-01T&:00Z/' <<<"$left")"
 		[[ $what != *late ]] || assert_equal "$(tail -n 1 late)" "2024-05-01T${time}Z,$id"
 		before=$(wc -l <now)
 	done <told
