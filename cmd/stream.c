@@ -877,7 +877,7 @@ stream_has_layout(const struct stream *s)
 bool
 stream_has_ended(const struct stream *s)
 {
-	return s->phase == PHASE_END;
+	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
 }
 
 /* The counts of all runs, of which this is the last. */
@@ -1776,6 +1776,8 @@ stream_peek_batch(struct stream *s, int64_t *number)
 		if (s->is_ticking)
 			finish_tick(s);
 	}
+	if (s->phase == PHASE_TAKE_IN && s->passing != NULL)
+		passing_tell(s->passing, inputs_reader(s->inputs, s->input), &s->rec);
 	*number = s->batch_number;
 	return s->phase == PHASE_TAKE_IN;
 }

@@ -484,6 +484,27 @@ y^I200^Ir,s^I200^I3$'
 	assert_equal "${#lines[@]}" 5
 }
 
+@test "rows that are due before the other side has told its columns wait for them" {
+	# the watermark comes first: 10 and 30 can have no match any more
+	printf '%s\n' '{"_watermark":"1970-01-01T00:01:00Z"}' \
+		'{"ts":80,"k":"z","b":1,"_time":"1970-01-01T00:01:20Z","_watermark":"1970-01-01T00:01:20Z"}' >r.ndjson
+	printf 'ts,k,a\n10,x,1\n30,x,2\n70,z,3\n' >l.csv
+	local options=(--left-time ts --left-delay 0s -k k --between '0s,10s' --type left)
+	run -0 wm_join "${options[@]}" l.csv r.ndjson
+	assert_output $'ts,k,a,right_ts,b,_time\n10,x,1,,,\n30,x,2,,,\n70,z,3,80,1,1970-01-01T00:01:20Z'
+	run -0 wm_join "${options[@]}" --stamp left --output-time s --prefix l_,r_ -o ndjson l.csv r.ndjson
+	assert_output '{"l_ts":10,"k":"x","a":1,"r_ts":null,"b":null,"_time":10,"_watermark":null}
+{"l_ts":30,"k":"x","a":2,"r_ts":null,"b":null,"_time":30,"_watermark":20}
+{"l_ts":70,"k":"z","a":3,"r_ts":80,"b":1,"_time":70,"_watermark":60}'
+	# a batch that the left has no row of, and then none at all
+	printf '%s\n' '{"ts":1,"k":"x","b":1,"n":0}' >r.ndjson
+	printf '%s\n' '{"ts":50,"k":"y","a":2,"n":1}' >l.ndjson
+	run -0 wm_join -t ts -w 0s -k k --between 0s,10s --type full --trigger column:n -o csv l.ndjson r.ndjson
+	assert_output $'ts,k,a,n,right_ts,b,right_n\n,x,,,1,1,0\n50,y,2,1,,,'
+	run -0 wm_join -t ts -w 0s -k k --between 0s,10s --type full --trigger column:n /dev/null r.ndjson
+	assert_output '{"ts":1,"k":"x","b":1,"n":0}'
+}
+
 # ---- pipes ----
 
 @test "a pipe and a file, both ways, and a process in brackets" {
