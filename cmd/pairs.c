@@ -1,5 +1,6 @@
 #include "cmd/pairs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,8 @@ struct pairs {
 	struct wm_buf kept;
 	struct wm_buf line; /* of the result */
 	struct wm_buf name;
-	struct wm_buf part; /* of a line */
+	struct wm_buf part;    /* of a line */
+	struct wm_buf waiting; /* rows that came before the result could begin */
 	struct wm_cut cut;
 	struct wm_buf *said; /* of a row that goes into a table */
 	struct wm_value *values;
@@ -80,6 +82,7 @@ pairs_open(const struct pairs_options *options)
 			take_keys(&p->sides[i], options->keys[i]);
 		wm_buf_init(&p->sides[i].absent, WM_BUF_UNBOUNDED);
 	}
+	wm_buf_init(&p->waiting, WM_BUF_UNBOUNDED);
 	wm_buf_init(&p->kept, WM_BUF_UNBOUNDED);
 	wm_buf_init(&p->line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&p->name, WM_BUF_UNBOUNDED);
@@ -114,6 +117,7 @@ pairs_close(struct pairs *p)
 	free(p->values);
 	free(p->names);
 	wm_cut_release(&p->cut);
+	wm_buf_release(&p->waiting);
 	wm_buf_release(&p->kept);
 	wm_buf_release(&p->line);
 	wm_buf_release(&p->name);
@@ -149,7 +153,8 @@ is_left_out(const struct pairs *p, enum wm_join_side number, struct wm_span name
 
 	if (wm_span_is(name, BAND_WATERMARK) || (p->options.is_stamped && wm_span_is(name, BAND_TIME)))
 		return true;
-	return number == WM_JOIN_RIGHT && find_shared_key(p, name, &key);
+	/* Of a left that has no columns the key is not shown. */
+	return number == WM_JOIN_RIGHT && p->sides[WM_JOIN_LEFT].columns != NULL && find_shared_key(p, name, &key);
 }
 
 /* What a column is called in the result, appended. */
@@ -271,6 +276,8 @@ begin(struct pairs *p)
 	outputs_begin_rows(p->outputs, p->names, p->names_count);
 }
 
+static void put_waiting(struct pairs *p);
+
 /* Learns what has become known of the sides. */
 static void
 learn(struct pairs *p)
@@ -297,6 +304,7 @@ learn(struct pairs *p)
 	for (size_t i = 0; i < sides_count(p); i++)
 		name_columns(p, (enum wm_join_side)i);
 	begin(p);
+	put_waiting(p);
 }
 
 /* A record field by field. */
@@ -371,8 +379,9 @@ pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *key
 	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
 		return wm_buf_span(kept);
 	wm_buf_add(kept, (const char *)&len, sizeof(len));
-	/* Before the right side is known a name may yet need a prefix. */
+	/* Before the right side is known a name may yet need a prefix. The left is known before a row of the right comes. */
 	if (!p->is_begun) {
+		assert(number == WM_JOIN_LEFT);
 		wm_buf_add(kept, line.data, line.len);
 		return wm_buf_span(kept);
 	}
@@ -441,13 +450,11 @@ put_into_table(struct pairs *p)
 	outputs_put_row(p->outputs, p->values);
 }
 
-void
-pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
+static void
+put_row(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
 {
 	bool is_json = p->format.format == WM_FORMAT_NDJSON, has_any = false;
 
-	if (!p->is_begun)
-		learn(p);
 	wm_buf_reset(&p->line);
 	if (is_json)
 		wm_buf_add_byte(&p->line, '{');
@@ -474,6 +481,69 @@ pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value 
 		put_into_table(p);
 	else
 		outputs_put_text(p->outputs, wm_buf_span(&p->line));
+}
+
+/* A row that waits, followed by its texts: those of the sides, then the stamps'. */
+struct waiting {
+	bool has[WM_JOIN_SIDES];
+	enum wm_kind kinds[2];
+	size_t lens[WM_JOIN_SIDES + 2];
+};
+
+static void
+wait_for_columns(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
+{
+	struct wm_span texts[WM_JOIN_SIDES + 2] = { row->bytes[WM_JOIN_LEFT], row->bytes[WM_JOIN_RIGHT] };
+	struct waiting waiting = { .has = { row->has[WM_JOIN_LEFT], row->has[WM_JOIN_RIGHT] } };
+
+	for (size_t i = 0; p->options.is_stamped && i < 2; i++) {
+		waiting.kinds[i] = stamps[i].kind;
+		texts[WM_JOIN_SIDES + i] = stamps[i].text;
+	}
+	for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++)
+		waiting.lens[i] = i < WM_JOIN_SIDES && !row->has[i] ? 0 : texts[i].len;
+	wm_buf_add(&p->waiting, (const char *)&waiting, sizeof(waiting));
+	for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++)
+		if (waiting.lens[i] != 0)
+			wm_buf_add(&p->waiting, texts[i].data, waiting.lens[i]);
+}
+
+static void
+put_waiting(struct pairs *p)
+{
+	struct wm_span rest = wm_buf_span(&p->waiting);
+	struct waiting waiting;
+
+	while (rest.len > 0) {
+		struct wm_span texts[WM_JOIN_SIDES + 2];
+
+		memcpy(&waiting, rest.data, sizeof(waiting));
+		rest = wm_span(rest.data + sizeof(waiting), rest.len - sizeof(waiting));
+		for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++) {
+			texts[i] = wm_span(rest.data, waiting.lens[i]);
+			rest = wm_span(rest.data + waiting.lens[i], rest.len - waiting.lens[i]);
+		}
+		const struct wm_join_row row = {
+			.has = { waiting.has[WM_JOIN_LEFT], waiting.has[WM_JOIN_RIGHT] },
+			.bytes = { texts[WM_JOIN_LEFT], texts[WM_JOIN_RIGHT] },
+		};
+		const struct wm_value stamps[] = { { texts[WM_JOIN_SIDES], waiting.kinds[0] },
+			{ texts[WM_JOIN_SIDES + 1], waiting.kinds[1] } };
+		put_row(p, &row, stamps);
+	}
+	wm_buf_release(&p->waiting);
+	wm_buf_init(&p->waiting, WM_BUF_UNBOUNDED);
+}
+
+void
+pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
+{
+	if (!p->is_begun)
+		learn(p);
+	if (p->is_begun)
+		put_row(p, row, stamps);
+	else
+		wait_for_columns(p, row, stamps);
 }
 
 void

@@ -1,5 +1,6 @@
 #include "cmd/passing.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,16 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 		p->of_stream == WM_FORMAT_LOGFMT ? "-o ndjson has room for all" : "--columns names all");
 	wm_buf_release(&shown);
 	return false;
+}
+
+void
+passing_tell(struct passing *p, struct wm_reader *reader, const struct wm_record *rec)
+{
+	struct wm_reject reject;
+	struct wm_span line;
+
+	if (!p->has_columns && !passing_admit(p, reader, rec, &line, &reject))
+		assert(p->has_columns);
 }
 
 /* An input may have new members without end. */

@@ -47,6 +47,9 @@ WM_MUST_CHECK bool passing_decode(struct passing *passing, struct wm_get *in);
 WM_MUST_CHECK bool passing_admit(struct passing *passing, struct wm_reader *reader, const struct wm_record *rec,
 	struct wm_span *line, struct wm_reject *reject);
 
+/* The same as far as the record tells the columns, should none have done so: those of another stream are written before it. */
+void passing_tell(struct passing *passing, struct wm_reader *reader, const struct wm_record *rec);
+
 /*
  * is_part, once the layout is known: of its lines the format, and the columns: those of the header, or of the first record that was
  * admitted, where there is none; count 0 before.

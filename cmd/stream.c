@@ -877,7 +877,7 @@ stream_has_layout(const struct stream *s)
 bool
 stream_has_ended(const struct stream *s)
 {
-	return s->phase == PHASE_END;
+	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
 }
 
 /* The counts of all runs, of which this is the last. */
@@ -904,6 +904,17 @@ write_metrics(struct stream *s)
 		fail(s, &err);
 }
 
+/* Whether results look as this stream does: the first one, unless that has ended without a word. */
+static bool
+tells_layout(const struct stream *s)
+{
+	const struct stream *first = s->run->streams[0];
+
+	if (s != first)
+		return first->phase == PHASE_FLUSH || first->phase == PHASE_END;
+	return s->partner == NULL || wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_AUTO;
+}
+
 /* Something will be written: creates the side files, and settles how results look as soon as an input has told it. */
 static void
 start_outputs(struct stream *s, bool is_last)
@@ -919,8 +930,7 @@ start_outputs(struct stream *s, bool is_last)
 	}
 	if (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO)
 		return;
-	/* Results look as the first stream does, unless that has ended without a word. */
-	if (!s->run->is_settled && (s == first || first->phase == PHASE_END)) {
+	if (!s->run->is_settled && tells_layout(s)) {
 		outputs_settle(s->run->outputs, layout);
 		s->run->is_settled = true;
 	}
@@ -930,6 +940,8 @@ start_outputs(struct stream *s, bool is_last)
 	outputs_begin_side(s->run->outputs, s->number, layout);
 	if (s->passing != NULL)
 		passing_settle(s->passing, layout);
+	if (!first->is_settled)
+		start_outputs(first, true);
 }
 
 void
@@ -1771,6 +1783,8 @@ stream_peek_batch(struct stream *s, int64_t *number)
 		if (s->is_ticking)
 			finish_tick(s);
 	}
+	if (s->phase == PHASE_TAKE_IN && s->passing != NULL)
+		passing_tell(s->passing, inputs_reader(s->inputs, s->input), &s->rec);
 	*number = s->batch_number;
 	return s->phase == PHASE_TAKE_IN;
 }

@@ -154,7 +154,7 @@ bool stream_is_ready(const struct stream *s);
 /* How far the stream has come: its own watermark, without -w the highest event time; WM_TIME_NONE before the first. Tells which of two is behind. */
 int64_t stream_position_us(const struct stream *s);
 
-/* Whether its layout is known, so that its columns are; and whether it has given all that it has. */
+/* Whether its layout is known, so that its columns are; and whether it has given all records that it has. */
 bool stream_has_layout(const struct stream *s);
 bool stream_has_ended(const struct stream *s);
 
