@@ -96,7 +96,7 @@ kept() {
 }
 
 @test "the clock is read in cmd/stream_wait.c and cmd/report.c alone" {
-	mapfile -t files < <(find lib cmd \( -name '*.[ch]' -o -name '*.cc' \) | grep -vE '^cmd/(stream|report)\.c$')
+	mapfile -t files < <(find lib cmd \( -name '*.[ch]' -o -name '*.cc' \) | grep -vE '^cmd/(stream_wait|report)\.c$')
 	offenders '(^|[^A-Za-z0-9_.>])(clock_gettime|gettimeofday|time|clock|timespec_get) *\(' "${files[@]}" | nothing
 }
 
