@@ -406,6 +406,7 @@ observe_more(struct stream *s, int64_t before_us)
 		report_unconfirmed(&s->run->report, before_us != WM_TIME_NONE, &place);
 	}
 	s->is_plain = has_plain_records(s);
+	s->is_observed_plainly = s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing;
 	return s->facts.nulls_move_nothing && has_null(s) ? before_us : highest_us;
 }
 
@@ -417,7 +418,7 @@ observe(struct stream *s, bool is_plain)
 	int64_t before_us = own->highest_time_us, highest_us = s->event_time_us;
 
 	report_times_add(&s->run->report.batch_times, s->event_time_us);
-	if (!is_plain)
+	if (!is_plain && !s->is_observed_plainly)
 		highest_us = observe_more(s, before_us);
 	bool is_highest = highest_us > s->highest_us;
 	if (is_highest) {
@@ -559,7 +560,7 @@ end_file(struct stream *s, int64_t due_us)
 	bool is_kept = s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
 
 	stream_start_outputs(s, false);
-	s->is_file_begun = s->is_plain = false;
+	s->is_file_begun = s->is_plain = s->is_observed_plainly = false;
 	if (s->common->merge && !is_kept) {
 		bool has_moved = wm_combine_end(&s->sources.combine, s->input);
 

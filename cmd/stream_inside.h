@@ -131,10 +131,11 @@ struct stream {
 
 	enum phase phase;
 	struct wm_record rec;
-	int64_t event_time_us; /* of the record that is delivered */
-	int64_t arrival_us;    /* of the same, if it was read */
-	bool is_file_begun;    /* a record of the FILE was taken in */
-	bool is_plain;         /* the next record needs nothing but what all records need */
+	int64_t event_time_us;    /* of the record that is delivered */
+	int64_t arrival_us;       /* of the same, if it was read */
+	bool is_file_begun;       /* a record of the FILE was taken in */
+	bool is_observed_plainly; /* it needs nothing of observe_more() */
+	bool is_plain;            /* the next record needs nothing but what all records need */
 	size_t files_begun;
 	size_t files_behind;  /* of these, that began behind the watermark */
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
