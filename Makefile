@@ -47,7 +47,7 @@ UNIT := \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry keyed ordered pool queue series shelves table \
 	dedup fill join keys lag merge sessions slices sort windowing \
-	metrics progress report resume terminal
+	memory metrics progress report resume terminal
 
 FUZZ := checkpoint lines records
 
@@ -58,7 +58,7 @@ UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
 SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit tests check check-asan crash fuzz bench format install uninstall clean
+.PHONY: all unit tests check check-asan crash fuzz bench bench-merge format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -119,29 +119,32 @@ fuzz:
 build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(LIB_OBJECTS)
 	$(CXX) $(OPT) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: all
-	WM_BIN=$B tests/bench/bench.py
+# bench-merge measures wm-merge on a table of 10 million rows.
+bench bench-merge: all
+	WM_BIN=$B tests/bench/bench.py $(if $(findstring merge,$@),--merge)
 
 format:
 	clang-format -i $(SOURCES)
 
+MAN5 := wm-checkpoint
 MAN7 := wm-watermark
 SHARE := $(DESTDIR)$(PREFIX)/share
 BASH := $(SHARE)/bash-completion/completions
 FISH := $(SHARE)/fish/vendor_completions.d
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man/man7 $(BASH) $(FISH) \
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man7 $(BASH) $(FISH) \
 		$(SHARE)/zsh/site-functions
 	install $(TOOL_BINARIES) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(TOOLS:%=man/%.1) $(SHARE)/man/man1
+	install -m 644 $(MAN5:%=man/%.5) $(SHARE)/man/man5
 	install -m 644 $(MAN7:%=man/%.7) $(SHARE)/man/man7
 	install -m 644 completions/_wm $(SHARE)/zsh/site-functions
 	for tool in $(TOOLS); do install -m 644 completions/wm.bash $(BASH)/$$tool && \
 		install -m 644 completions/wm.fish $(FISH)/$$tool.fish || exit 1; done
 
 uninstall:
-	rm -f $(TOOLS:%=$(DESTDIR)$(PREFIX)/bin/%) $(TOOLS:%=$(SHARE)/man/man1/%.1) $(MAN7:%=$(SHARE)/man/man7/%.7) \
+	rm -f $(TOOLS:%=$(DESTDIR)$(PREFIX)/bin/%) $(TOOLS:%=$(SHARE)/man/man1/%.1) $(MAN5:%=$(SHARE)/man/man5/%.5) $(MAN7:%=$(SHARE)/man/man7/%.7) \
 		$(SHARE)/zsh/site-functions/_wm $(TOOLS:%=$(BASH)/%) $(TOOLS:%=$(FISH)/%.fish)
 
 clean:

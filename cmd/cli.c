@@ -138,8 +138,8 @@ static const struct cli_option output_options[] = {
 
 /* Without a heading: they follow those of the output. */
 static const struct cli_option run_options[] = {
-	{ 'C', "checkpoint", "FILE", "keep state and positions here; the next run goes on from them", CLI_PATH,
-		AT(checkpoint), CLI_SCREEN },
+	{ 'C', "checkpoint", "FILE", "state and positions: the next run goes on there", CLI_PATH, AT(checkpoint),
+		CLI_SCREEN },
 	{ 0, "checkpoint-every", "W", "how often it is written: 30s of wall time (default), 1000000rows", CLI_TEXT,
 		AT(checkpoint_every), CLI_ALL },
 	{ 0, "resume", "auto|replay|prev", "go on (default), read pipes from their first byte, or go on from FILE.prev",

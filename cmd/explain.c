@@ -658,7 +658,11 @@ explain_end(struct explanation *e)
 	if (e->op->mode != WM_MODE_APPEND)
 		say(e, "No further window is written.");
 	else if (is_held)
-		say(e, "Windows that are still open are not written; how many is said.");
+		say(e,
+			common->checkpoint == NULL
+				? "Windows that are still open are not written; how many is said."
+				: "Windows that are still open are kept, and the next run goes on with "
+				  "them.");
 	else
 		say(e, "Windows that are still open are written, complete or not.");
 	end_paragraph(e, "At the end");

@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/record/csv.h"
 #include "lib/record/cut.h"
@@ -24,13 +26,16 @@ struct source {
 	/* with a checkpoint */
 	int fd;
 	bool is_seekable;
-	bool is_amid;           /* it was begun in a run before */
-	bool is_fed;            /* of a pipe, its first bytes are wanted */
-	uint64_t at;            /* of a pipe: bytes read so far */
-	uint64_t from;          /* of these, the first that was not processed before */
-	struct wm_buf head;     /* of a pipe that is to begin as before: its first bytes */
-	struct wm_buf position; /* of --position: the last value */
-	bool is_behind;         /* rows up to that may come once more */
+	bool is_amid;         /* it was begun in a run before */
+	bool is_fed;          /* of a pipe, its first bytes are wanted */
+	uint64_t at;          /* of a pipe: bytes read so far */
+	uint64_t from;        /* of these, the first that was not processed before */
+	struct wm_buf head;   /* of a pipe that is to begin as before: its first bytes */
+	uint64_t known_bytes; /* and how many are to be the same; 0: that is not known */
+	uint64_t known_hash;
+	struct wm_hash_stream *hash; /* of all that was read of a pipe from its first byte; NULL: not from there */
+	struct wm_buf position;      /* of --position: the last value */
+	bool is_behind;              /* rows up to that may come once more */
 };
 
 struct inputs {
@@ -57,6 +62,13 @@ want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
 	return is_optional ? wm_reader_want_optional(reader, column) : wm_reader_want(reader, column);
 }
 
+/* Whether a last line without line end is left, as more of it may be to come. */
+static bool
+keeps_partial(const struct cli_common *common)
+{
+	return common->eof == CLI_EOF_HOLD || (common->checkpoint != NULL && common->eof != CLI_EOF_FLUSH);
+}
+
 static struct wm_reader *
 new_reader(const struct inputs *inputs)
 {
@@ -71,7 +83,7 @@ new_reader(const struct inputs *inputs)
 		.skips_unmatched = common->unmatched == CLI_UNMATCHED_SKIP,
 		.record_bytes_max = common->record_limit,
 		.read_buffer_bytes = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
-		.keeps_partial = common->checkpoint != NULL && common->eof != CLI_EOF_FLUSH,
+		.keeps_partial = keeps_partial(common),
 		.keeps_open = common->checkpoint != NULL,
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
@@ -113,6 +125,7 @@ inputs_close(struct inputs *inputs)
 		struct source *source = &inputs->sources[i];
 
 		wm_reader_free(source->reader);
+		wm_hash_stream_free(source->hash);
 		if (source->is_open && source->fd != -1)
 			close(source->fd);
 		wm_buf_release(&source->head);
@@ -453,6 +466,13 @@ tell_position(const struct inputs *inputs, const struct source *source, struct w
 		.position = wm_buf_span(&source->position),
 		.layout = wm_buf_span(&layout),
 	};
+	if (source->hash != NULL) {
+		/* While it is behind what a run before has read, that is what has to come once more. */
+		bool is_behind = source->at < source->known_bytes;
+
+		position.read_bytes = is_behind ? source->known_bytes : source->at;
+		position.read_hash = is_behind ? source->known_hash : wm_hash_stream_value(source->hash);
+	}
 	bool is_told =
 		resume_set_input(inputs->resume, inputs->resume_first + source->file, source->fd, &position, err);
 	wm_buf_release(&layout);
@@ -497,6 +517,10 @@ open_at(const struct inputs *inputs, struct source *source, int fd, const char *
 		at.rest = wm_span("", 0);
 	if (start.action == RESUME_SKIP)
 		source->from = at.offset;
+	source->known_bytes = start.position.read_bytes;
+	source->known_hash = start.position.read_hash;
+	wm_hash_stream_free(source->hash);
+	source->hash = source->is_seekable || at.is_continued ? NULL : wm_hash_stream_new();
 	if (at.is_continued && at.rest.len != 0)
 		source->is_fed = resume_feed(inputs->resume, inputs->resume_first + source->file, at.rest);
 	if (start.action == RESUME_BEGIN)
@@ -505,11 +529,10 @@ open_at(const struct inputs *inputs, struct source *source, int fd, const char *
 		wm_reader_open_at(source->reader, fd, name, &at);
 }
 
-/* Bytes of a pipe have come: the first ones are kept, and held to those of the run before where they are to be the same. */
+/* The first bytes of a pipe are kept, and held to those of the run before where they are to be the same. */
 static bool
-feed(const struct inputs *inputs, struct source *source, struct wm_err *err)
+feed(const struct inputs *inputs, struct source *source, struct wm_span bytes, struct wm_err *err)
 {
-	struct wm_span bytes = wm_reader_filled(source->reader);
 	size_t number = inputs->resume_first + source->file;
 
 	if (source->at < source->from) {
@@ -524,12 +547,54 @@ feed(const struct inputs *inputs, struct source *source, struct wm_err *err)
 		if (!is_checked && (source->head.len == known || bytes.len == 0) &&
 			!resume_check_head(inputs->resume, number, wm_buf_span(&source->head), err))
 			return false;
-		source->at += bytes.len;
 		old = bytes.len < old ? bytes.len : old;
 		bytes = wm_span(bytes.data + old, bytes.len - old);
 	}
 	if (bytes.len != 0)
 		source->is_fed = resume_feed(inputs->resume, number, bytes);
+	return true;
+}
+
+/* All bytes of a pipe go into a hash: of those that a run before has read it has to be the same. */
+static bool
+add_to_hash(struct source *source, const char *name, struct wm_span bytes, struct wm_err *err)
+{
+	uint64_t known = source->known_bytes;
+
+	if (source->at < known) {
+		bool is_last = bytes.len >= known - source->at;
+		size_t old = is_last ? (size_t)(known - source->at) : bytes.len;
+
+		wm_hash_stream_add(source->hash, wm_span(bytes.data, old));
+		/* If it ends before what was processed, the reader says so. */
+		if (bytes.len == 0 && source->at >= source->from)
+			return wm_err_set(err, WM_ERR_IO,
+				"%s: ends at byte %" PRIu64 ", and was read up to byte %" PRIu64 " before", name,
+				source->at, known);
+		if (is_last && wm_hash_stream_value(source->hash) != source->known_hash)
+			return wm_err_set(err, WM_ERR_IO,
+				"%s: is not what it was, up to byte %" PRIu64
+				": --resume replay needs the same input from its first byte",
+				name, known);
+		bytes = wm_span(bytes.data + old, bytes.len - old);
+	}
+	wm_hash_stream_add(source->hash, bytes);
+	return true;
+}
+
+/* Bytes of a pipe have come. */
+static bool
+watch(const struct inputs *inputs, struct source *source, struct wm_err *err)
+{
+	struct wm_span bytes = wm_reader_filled(source->reader);
+	const char *file = inputs->files[source->file];
+	const char *name = is_standard_input(file) ? "standard input" : file;
+
+	if (source->is_fed && !feed(inputs, source, bytes, err))
+		return false;
+	if (source->hash != NULL && !add_to_hash(source, name, bytes, err))
+		return false;
+	source->at += bytes.len;
 	return true;
 }
 
@@ -624,12 +689,26 @@ adopt_layout(const struct inputs *inputs, struct source *source)
 	(void)is_told;
 }
 
+/* What was read of a line that has no end is left: nobody would miss it. */
+static void
+tell_partial(const struct inputs *inputs, const struct source *source)
+{
+	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
+	const char *name = inputs->files[source->file];
+
+	if (at.rest.len != 0 && keeps_partial(inputs->common) && !inputs->common->quiet)
+		cli_warn("%s: its last line has no line end and may not be whole: it is left%s",
+			is_standard_input(name) ? "standard input" : name,
+			inputs->common->checkpoint != NULL ? " for the next run" : "");
+}
+
 /* Its position is told now: later it is closed. */
 static bool
 end_file(const struct inputs *inputs, struct source *source, struct wm_err *err)
 {
 	bool is_told = inputs->resume == NULL || tell_position(inputs, source, err);
 
+	tell_partial(inputs, source);
 	source->is_open = false;
 	if (inputs->common->checkpoint != NULL)
 		close(source->fd);
@@ -678,7 +757,8 @@ inputs_fill(struct inputs *inputs, size_t source, struct wm_err *err)
 {
 	if (!wm_reader_fill(inputs->sources[source].reader, err))
 		return false;
-	return !inputs->sources[source].is_fed || feed(inputs, &inputs->sources[source], err);
+	return inputs->resume == NULL || inputs->sources[source].is_seekable ||
+		watch(inputs, &inputs->sources[source], err);
 }
 
 int

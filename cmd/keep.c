@@ -516,7 +516,6 @@ keep_begin(struct keep *keep, struct outputs *outputs, const struct report *repo
 	keep->report = report;
 	keep->before = before;
 	keep->state = state;
-	say_pipe(keep->common);
 	open_resume(keep);
 	for (size_t i = 0; i < keep->streams_count; i++)
 		inputs_tell_operands(keep->streams[i].inputs, keep->resume);
@@ -529,6 +528,7 @@ keep_begin(struct keep *keep, struct outputs *outputs, const struct report *repo
 			cli_warn("%s", note);
 	if (resume_is_closed(keep->resume))
 		end_closed(keep);
+	say_pipe(keep->common);
 	if (!resume_is_fresh(keep->resume))
 		decode_sections(keep, before, steady_us);
 	for (size_t i = 0; i < keep->streams_count; i++)

@@ -3,8 +3,8 @@
  *
  * Prometheus' text format: each family once, with HELP and TYPE before its
  * samples, and no times beside them (the collector refuses these). Counters
- * begin at 0 with each run, as Prometheus expects of a process that was started
- * again. The labels tool and name tell files of one folder apart; name is that
+ * begin at 0 with each run that has no checkpoint, as Prometheus expects of a
+ * process that was started again. The labels tool and name tell files of one folder apart; name is that
  * of the file without its folder and ".prom". docs/REPORTS.md has every family.
  *
  * A reader never sees a part of a file: it is written beside under another

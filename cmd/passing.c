@@ -331,7 +331,8 @@ passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec,
 	if (rec != NULL && p->stamped.count != 0) {
 		trim_stamps(p);
 		wm_buf_reset(&p->stamped_line);
-		wm_stamps_put(&p->stamps, line, is_unstamped(p, rec), values, &p->stamped_line);
+		bool is_new = p->stamps.adds_only || is_unstamped(p, rec);
+		wm_stamps_put(&p->stamps, line, is_new, values, &p->stamped_line);
 		line = wm_buf_span(&p->stamped_line);
 	}
 	if (p->is_recast)

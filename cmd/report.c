@@ -693,6 +693,9 @@ add_none_late(struct wm_buf *out, const struct report *report, const struct repo
 
 	begin_line(out);
 	wm_buf_addf(out, "%" PRIu64 " row%s, none late", report->rows_in, report->rows_in == 1 ? "" : "s");
+	if (report->rows_duplicate != 0)
+		wm_buf_addf(out, ", %" PRIu64 " duplicate%s left out", report->rows_duplicate,
+			report->rows_duplicate == 1 ? "" : "s");
 	if (context->delay_text == NULL || report->rows_in == report->rows_rejected)
 		return;
 	wm_buf_add_text(out, ": a delay of ");

@@ -27,9 +27,10 @@ struct entry {
 	uint64_t place; /* among the operands */
 	uint64_t offset;
 	uint64_t lines;
-	uint64_t head_hash; /* of the first known bytes */
-	uint64_t last_hash; /* of the last before offset */
-	struct wm_buf head; /* of a pipe: the bytes themselves, as they cannot be read again */
+	uint64_t head_hash;  /* of the first known bytes; of a pipe: of all that was read */
+	uint64_t last_hash;  /* of the last before offset */
+	uint64_t read_bytes; /* of a pipe; stands in the place of last_hash */
+	struct wm_buf head;  /* of a pipe: the bytes themselves, as they cannot be read again */
 	struct wm_buf tail;
 	struct wm_buf position;
 	struct wm_buf layout;
@@ -289,7 +290,7 @@ encode_inputs(const struct resume *r, struct wm_buf *out)
 		wm_put_u64(out, entry->offset);
 		wm_put_u64(out, entry->lines);
 		wm_put_u64(out, entry->head_hash);
-		wm_put_u64(out, entry->last_hash);
+		wm_put_u64(out, entry->is_pipe ? entry->read_bytes : entry->last_hash);
 		/* What was read ahead of the offset comes again. */
 		size_t head_len = known_len(entry->offset);
 		wm_put_span(out, wm_span(entry->head.data, entry->head.len < head_len ? entry->head.len : head_len));
@@ -344,6 +345,7 @@ decode_inputs(struct resume *r, struct wm_get *in)
 		entry->lines = wm_get_u64(in);
 		entry->head_hash = wm_get_u64(in);
 		entry->last_hash = wm_get_u64(in);
+		entry->read_bytes = entry->is_pipe ? entry->last_hash : 0;
 		set_buf(&entry->head, wm_get_span(in));
 		set_buf(&entry->tail, wm_get_span(in));
 		set_buf(&entry->position, wm_get_span(in));
@@ -1070,7 +1072,7 @@ decide_inputs(struct resume *r, struct wm_err *err)
 		entry->device = input->facts.st_dev;
 		entry->inode = input->facts.st_ino;
 		entry->modified_us = input->is_pipe ? 0 : modified_us(&input->facts);
-		if (entry->offset == 0)
+		if (entry->offset == 0 && !entry->is_pipe)
 			entry->head_hash = entry->last_hash = wm_hash_stable(wm_span("", 0));
 	}
 	return true;
@@ -1195,7 +1197,8 @@ resume_start(const struct resume *r, size_t input)
 
 	if (start.action != RESUME_BEGIN && start.action != RESUME_TOO_OLD)
 		start.position = (struct resume_position){ entry->offset, entry->lines, entry->is_at_end,
-			wm_buf_span(&entry->tail), wm_buf_span(&entry->position), wm_buf_span(&entry->layout) };
+			wm_buf_span(&entry->tail), wm_buf_span(&entry->position), wm_buf_span(&entry->layout),
+			entry->read_bytes, entry->is_pipe ? entry->head_hash : 0 };
 	return start;
 }
 
@@ -1239,7 +1242,8 @@ resume_set_input(struct resume *r, size_t input, int fd, const struct resume_pos
 	struct stat facts;
 
 	if (entry->is_pipe) {
-		entry->head_hash = entry->last_hash = 0;
+		entry->head_hash = position->read_hash;
+		entry->read_bytes = position->read_bytes;
 	} else {
 		if (r->setup.calls->fstat(r->setup.calls->self, fd, &facts) == -1)
 			return fail_errno(err, name, "look at");

@@ -134,6 +134,8 @@ struct resume_position {
 	struct wm_span tail;     /* of a pipe: bytes behind offset that are no whole record yet */
 	struct wm_span position; /* --position: the last value of its column */
 	struct wm_span layout;   /* what the reader knows of it: format, delimiter, header */
+	uint64_t read_bytes;     /* of a pipe that was read from its first byte: all that was; 0: not known */
+	uint64_t read_hash;      /* and wm_hash_stable() of that */
 };
 
 struct resume_start {

@@ -499,11 +499,11 @@ check_no_watermark(const struct stream *s)
 {
 	if (!s->has_watermark && s->facts.no_watermark != NULL)
 		cli_misuse("%s", s->facts.no_watermark);
-	if (!s->has_watermark && s->facts.needs_watermark && s->common->checkpoint != NULL &&
-		s->common->eof != CLI_EOF_FLUSH)
-		cli_misuse(
-			"-C: without a watermark nothing would ever be written: give a delay with -w (0s for input in "
-			"order); or --eof flush: then each run is by itself");
+	if (!s->has_watermark && (s->facts.needs_watermark || s->facts.holds_without_watermark) &&
+		s->common->checkpoint != NULL && s->common->eof != CLI_EOF_FLUSH)
+		cli_misuse("-C: without a watermark what is held would never be written: give a delay with -w (0s for "
+			   "input "
+			   "in order); or --eof flush: then each run is by itself");
 }
 
 /* The first record has come, and with it what of a stamp the input has. */
@@ -1020,6 +1020,9 @@ stream_resume(struct stream *s)
 		/* Only now it is known where they begin. */
 		if (run->streams_count > 1)
 			inputs_open_early(run->streams[i]->inputs);
+		/* What one holds has the form that both were found to have. */
+		if (run->streams_count > 1)
+			start_outputs(run->streams[i], false);
 	}
 	plan_commit(s, began_us);
 	if (run->metrics.path != NULL)
@@ -1045,8 +1048,12 @@ static bool
 can_commit(const struct run *run)
 {
 	for (size_t i = 0; i < run->streams_count; i++) {
-		enum phase phase = run->streams[i]->phase;
+		const struct stream *s = run->streams[i];
+		enum phase phase = s->phase;
 
+		/* Of a batch that two have in common one may be through. */
+		if (s->facts.shares_batches && s->trigger.is_open)
+			return false;
 		if (phase == PHASE_DELIVER || phase == PHASE_PUNCTUATION || phase == PHASE_FLUSH)
 			return false;
 	}

@@ -50,6 +50,7 @@ struct stream_facts {
 	const char *warn_no_watermark; /* and if not */
 	/* Without a watermark nothing is written before the end: said on an input that does not end soon. */
 	bool needs_watermark;
+	bool holds_without_watermark; /* or some of it is not: then a checkpoint would keep it for good */
 
 	bool wants_arrival; /* rows come with their arrival times, if --ingest tells them */
 	bool is_in_order;   /* records of a source are: its watermark is its last event time, to the microsecond */

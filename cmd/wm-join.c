@@ -77,8 +77,7 @@ static const struct cli_option table[] = {
 	CLI_END,
 };
 static const char *const without[] = { "order", "merge", "files0-from", "source", "sources", "idle", "idle-close",
-	"ingest", "max-ahead", "late", "checkpoint", "checkpoint-every", "resume", "position", "max-file-age",
-	"new-output", NULL };
+	"ingest", "max-ahead", "late", NULL };
 static const struct cli_tool tool = {
 	.name = "wm-join",
 	.summary = "join two inputs in event time",
@@ -606,10 +605,61 @@ run_common_batches(struct joiner *j)
 	}
 }
 
+/* What is kept from run to run: i64 watermark in force of the left · of the right · of the batch before · the rows held. */
+
+static void
+encode(void *self, struct wm_buf *out)
+{
+	const struct joiner *j = self;
+
+	for (size_t i = 0; i < SIDES; i++)
+		wm_put_i64(out, j->in_force_us[i]);
+	wm_put_i64(out, j->spark_before_us);
+	wm_join_encode(j->join, out);
+}
+
+static bool
+decode(void *self, struct wm_get *in)
+{
+	struct joiner *j = self;
+
+	for (size_t i = 0; i < SIDES; i++)
+		j->in_force_us[i] = wm_get_i64(in);
+	j->spark_before_us = wm_get_i64(in);
+	return wm_join_decode(j->join, in);
+}
+
 static size_t
 bytes(const void *self)
 {
 	return wm_join_bytes(((const struct joiner *)self)->join);
+}
+
+/* Rows are held as the result shows them, so that its form is part of what they mean. */
+static struct keep_options
+kept_options(const struct joiner *j)
+{
+	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
+	static const char *const forms[] = { "same", "csv", "tsv", "ndjson", "table" };
+	static const char *const stamps[] = { "later", "left", "right" };
+	const struct options *opt = j->opt;
+	const struct cli_common *right = &j->common[RIGHT];
+	struct keep_options kept = { 0 };
+
+	keep_option(&kept, "--type", types[opt->type]);
+	keep_option(&kept, "--left-key", opt->key != NULL ? opt->key : opt->side_key[LEFT]);
+	keep_option(&kept, "--right-key", opt->key != NULL ? opt->key : opt->side_key[RIGHT]);
+	keep_option(&kept, "--right-time", right->time_column);
+	if (right->delay.text != NULL)
+		keep_option_us(&kept, "--right-delay", right->delay.us);
+	keep_option(&kept, "--between", opt->between);
+	keep_option_durations(&kept, "--tumbling", opt->tumbling);
+	keep_option(&kept, "--asof", opt->as_of < 0 ? NULL : "backward");
+	keep_option_duration(&kept, "--tolerance", &opt->tolerance);
+	keep_option(&kept, "--prefix", opt->prefix);
+	keep_option(&kept, "--output-format", forms[opt->common.output_format]);
+	keep_option(&kept, "--stamp", opt->stamp < 0 ? NULL : stamps[opt->stamp]);
+	return kept;
 }
 
 static _Noreturn void
@@ -668,19 +718,25 @@ main(int argc, char **argv)
 	if (opt.common.explain)
 		explain(&j);
 
-	const struct keep_state kept = {
+	const struct keep_state state = {
 		.self = &j,
 		.version = 1,
+		.encode = encode,
+		.decode = decode,
 		.bytes = bytes,
 		.bound = opt.as_of >= 0 ? "--tolerance D, or a shorter -w" : "a closer --between, or a shorter -w",
+		.is_gone_by_flush = true,
 	};
+	struct keep_options kept = kept_options(&j);
 	struct stream_facts facts = {
-		.state = &kept,
 		.operator_name = "symmetricHashJoin",
+		.state = &state,
+		.options = &kept,
 		.held_unit = "row",
 		.is_passing = true,
 		.is_part = true,
 		.is_restating = opt.stamp >= 0,
+		.holds_without_watermark = opt.as_of >= 0 || (opt.type != WM_JOIN_INNER && opt.type != WM_JOIN_SEMI),
 		.batches_are_numbers = is_sharing_batches(&j),
 		.shares_batches = is_sharing_batches(&j),
 	};
@@ -717,18 +773,19 @@ main(int argc, char **argv)
 	if (!j.is_bounded && !opt.common.quiet)
 		cli_warn("no bound says when a row can be forgotten: memory grows with the %s",
 			opt.as_of >= 0 ? "number of keys: give --tolerance D" : "input: give --between LO,HI");
-	stream_resume(j.streams[LEFT]);
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
+	stream_resume(j.streams[LEFT]);
 	if (is_sharing_batches(&j))
 		run_common_batches(&j);
 	run(&j);
 
-	struct report_state state = state_of(&j);
-	stream_set_state(j.streams[LEFT], &state);
+	struct report_state held = state_of(&j);
+	stream_set_state(j.streams[LEFT], &held);
 	pairs_end(j.pairs);
-	int status = stream_finish(j.streams[LEFT], stream_is_held(j.streams[LEFT]) ? state.groups : 0);
+	int status = stream_finish(j.streams[LEFT], stream_is_held(j.streams[LEFT]) ? held.groups : 0);
 	pairs_close(j.pairs);
+	keep_options_release(&kept);
 	wm_join_free(j.join);
 	wm_buf_release(&prefixes);
 	cli_release(&opt.common);

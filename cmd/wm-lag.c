@@ -497,9 +497,21 @@ end_row(struct rows *rows)
 /* csv, tsv and ndjson */
 
 static void
-put_measure(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind)
+put_rounded(struct rows *rows, int64_t us)
+{
+	size_t from = rows->text.len;
+
+	advice_print_rounded(us, &rows->text);
+	end_value(rows, from, WM_KIND_NUMBER);
+}
+
+/* A line of what was measured: exact, in seconds, or as a person reads it. */
+static void
+put_measure(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind,
+	bool is_rounded)
 {
 	const struct wm_lag_series *series = &group->series[kind];
+	void (*put)(struct rows * rows, int64_t us) = is_rounded ? put_rounded : put_seconds;
 
 	put_group(rows, plan, group);
 	put_text(rows, kind == WM_LAG_LAG ? "lag" : "disorder");
@@ -508,11 +520,14 @@ put_measure(struct rows *rows, const struct plan *plan, const struct wm_lag_grou
 		for (size_t i = 0; i < plan->percentiles_count + 3; i++)
 			put_null(rows);
 	} else {
-		put_computed(rows, wm_lag_mean_s(series));
-		put_seconds(rows, series->min_us);
-		for (size_t i = 0; i < plan->percentiles_count; i++)
-			put_seconds(rows, wm_lag_percentile(series, plan->percentiles[i]));
-		put_seconds(rows, series->max_us);
+		if (is_rounded)
+			put_rounded(rows, (int64_t)(wm_lag_mean_s(series) * (double)WM_US_PER_SECOND));
+		else
+			put_computed(rows, wm_lag_mean_s(series));
+		put(rows, series->min_us);
+		for (size_t p = 0; p < plan->percentiles_count; p++)
+			put(rows, wm_lag_percentile(series, plan->percentiles[p]));
+		put(rows, series->max_us);
 	}
 	put_count(rows, series->negative);
 }
@@ -593,10 +608,10 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 			write_advice(rows, plan, &group, s);
 		} else {
 			if (plan->advice.has_arrival) {
-				put_measure(rows, plan, &group, WM_LAG_LAG);
+				put_measure(rows, plan, &group, WM_LAG_LAG, false);
 				stream_put_row(s, end_row(rows));
 			}
-			put_measure(rows, plan, &group, WM_LAG_DISORDER);
+			put_measure(rows, plan, &group, WM_LAG_DISORDER, false);
 			stream_put_row(s, end_row(rows));
 		}
 		if (!plan->is_grouped)
@@ -637,42 +652,12 @@ screen_of(const struct plan *plan)
 /* The table */
 
 static void
-put_rounded(struct rows *rows, int64_t us)
-{
-	size_t from = rows->text.len;
-
-	advice_print_rounded(us, &rows->text);
-	end_value(rows, from, WM_KIND_NUMBER);
-}
-
-static void
 put_percent(struct rows *rows, uint64_t count, uint64_t all)
 {
 	size_t from = rows->text.len;
 
 	wm_buf_addf(&rows->text, "%.3g%%", wm_ratio(count, all) * 100);
 	end_value(rows, from, WM_KIND_NUMBER);
-}
-
-static void
-put_measure_rounded(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group, enum wm_lag_kind kind)
-{
-	const struct wm_lag_series *series = &group->series[kind];
-
-	put_group(rows, plan, group);
-	put_text(rows, kind == WM_LAG_LAG ? "lag" : "disorder");
-	put_count(rows, series->count);
-	if (series->count == 0) {
-		for (size_t i = 0; i < plan->percentiles_count + 3; i++)
-			put_null(rows);
-	} else {
-		put_rounded(rows, (int64_t)(wm_lag_mean_s(series) * (double)WM_US_PER_SECOND));
-		put_rounded(rows, series->min_us);
-		for (size_t i = 0; i < plan->percentiles_count; i++)
-			put_rounded(rows, wm_lag_percentile(series, plan->percentiles[i]));
-		put_rounded(rows, series->max_us);
-	}
-	put_count(rows, series->negative);
 }
 
 static struct wm_display *
@@ -695,10 +680,10 @@ show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *
 	struct wm_display *display = new_display(&rows, screen);
 	while (wm_lag_next(lag, &group)) {
 		if (plan->advice.has_arrival) {
-			put_measure_rounded(&rows, plan, &group, WM_LAG_LAG);
+			put_measure(&rows, plan, &group, WM_LAG_LAG, true);
 			wm_display_put(display, end_row(&rows), out);
 		}
-		put_measure_rounded(&rows, plan, &group, WM_LAG_DISORDER);
+		put_measure(&rows, plan, &group, WM_LAG_DISORDER, true);
 		wm_display_put(display, end_row(&rows), out);
 	}
 	wm_display_end(display, out);

@@ -44,6 +44,13 @@ _wm_common_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --ofmt FORMAT
 --no-output-header
 --out FILE
+-C --checkpoint FILE
+--checkpoint-every 30s|1000000rows
+--resume auto|replay|prev
+--position COLUMN
+--max-file-age D
+--new-output
+--state-limit none
 -h --help
 --help=all
 -V --version
@@ -137,7 +144,6 @@ _wm_join_options='
 --eager
 --prefix L,R
 --stamp later|left|right
---state-limit none
 -o --output-format same|csv|tsv|ndjson|table
 '$_wm_common_options
 

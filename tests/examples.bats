@@ -113,6 +113,17 @@ value_of() {
 	assert_output --partial "'OnCalender'"
 }
 
+@test "README.md shows what run.sh says" {
+	PATH=$bin:$PATH run -0 --separate-stderr "$examples/pipeline/run.sh" "$PWD/day" 1 500000 0
+	# Where and how fast it ran, and kills, are other ones each time.
+	settled() {
+		sed -e '/^kill -9/d; /^\.\.\.$/d' -e 's/, in .*:$/:/; s/ in [0-9]* ms:$/:/; s/^After [0-9]* kills/After kills/'
+	}
+	diff <(sed -n '/^A day of a shop/,/^After /p' "$examples/README.md" | settled) <(printf '%s\n' "$output" | settled)
+	# Nothing of that is there twice.
+	run -1 --separate-stderr "$examples/pipeline/run.sh" "$PWD/day"
+}
+
 @test "README.md lists all examples" {
 	for path in "$examples"/*; do
 		name=${path##*/}

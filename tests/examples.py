@@ -7,6 +7,8 @@ replay      every night the days of the range are what all raw rows give, and no
 locked      a second run leaves at once and changes nothing
 broken      input that cannot be read, or is not there, leaves the table as it was
 traffic     the generator says the truth about its rows, and wm-window and wm-merge find it in them
+pipeline    what run.sh says of a day is so, and every table is the one that SQLite gives
+pipe-killed day.sh ends in the same bytes, whichever of its processes are killed at whatever moments
 killed      after SIGKILL at any moment a reader finds the old table or the new one, never less, and the next run ends
             well
 
@@ -18,9 +20,11 @@ import csv
 import datetime
 import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -185,8 +189,15 @@ def law_quarantine(tap, folder):
         if late_rows < 100 or len(want) < 150:
             fault = f"{late_rows} late rows, {len(want)} rows published"
     left = sorted(path.name for path in folder.iterdir())
-    if not fault and left != ["daily.csv", "late.csv", "lock", "published.csv", "raw", "rejects.ndjson"]:
+    if not fault and left != ["daily.csv", "late.csv", "lock", "published.csv", "raw", "rejects.ndjson", "state",
+                              "state.lock", "state.prev"]:
         fault = f"left behind: {left}"
+    # What was read is not read again: without the raw files of all nights but the last two the table is the same.
+    for number in range(DAYS - 2):
+        (folder / "raw" / f"{day_name(number)}.csv").unlink()
+    run("quarantine.sh", folder)
+    if not fault and (folder / "published.csv").read_bytes() != published:
+        fault = "raw files that were read are needed again"
     tap.ok(fault is None, f"quarantine: {nights} nights, {late_rows} late rows, each table as by SQLite",
            f"WM_SEED={SEED}", fault or "")
 
@@ -274,6 +285,21 @@ def law_broken(tap, folder):
             faults.append(f"a record that is none: {process.returncode}: {said}")
         if b"soon" not in (folder / "rejects.ndjson").read_bytes():
             faults.append("a record that is none: it is not in rejects.ndjson")
+    # A last line that may not be whole is told of, and read when it is: then its page is among the open windows.
+    raw.write_text(f"time,page,user,ms\n{day_name(13)}T09:00:00Z,/unfinished,u1,1")
+    (folder / "rejects.ndjson").unlink()
+    with start("quarantine.sh", folder) as process:
+        said = process.communicate()[1].decode()
+    if process.returncode != 0 or said != (f"quarantine.sh: the last line of {folder}/raw/{raw.name} has no line end, and is "
+                                           "not counted before it has one\n"):
+        faults.append(f"a line without end: {process.returncode}: {said}")
+    state = (folder / "state").read_bytes()
+    with open(raw, "a", encoding="utf-8") as file:
+        file.write("\n")
+    run("quarantine.sh", folder)
+    if b"/unfinished" in state or b"/unfinished" not in (folder / "state").read_bytes():
+        faults.append("a line without end is read before it has one, or not when it has")
+    good[0] = (folder / "published.csv").read_bytes()
     # A file that cannot be read, one with other columns.
     raw.unlink()
     raw.mkdir()
@@ -319,15 +345,21 @@ def put(path, data):
     new.rename(path)
 
 
-def kill_often(tap, folder, name, table, command, late_name):
-    """Kills a job at moments of all kinds, among them when the new table is being written."""
+def read_all(folder, names):
+    return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+
+
+def kill_often(tap, folder, name, table, command, late_name, goes_on=(), outputs=()):
+    """Kills a job at moments of all kinds, among them when the new table is being written.
+
+    goes_on are files that the next run goes on from, outputs those of them that are in the end as without a kill."""
     rng = random.Random(SEED)
     table = folder / table
-    old = table.read_bytes()
+    old, begun = table.read_bytes(), read_all(folder, goes_on)
     begin = time.monotonic()
     run(*command)
     seconds = time.monotonic() - begin
-    new = table.read_bytes()
+    new, ended = table.read_bytes(), read_all(folder, outputs)
     put(table, old)
     reader = Reader(table, {hashlib.sha256(old).digest(), hashlib.sha256(new).digest()})
     reader.start()
@@ -336,6 +368,8 @@ def kill_often(tap, folder, name, table, command, late_name):
         if killed == KILLS or fault:
             break
         put(table, old)
+        for path, data in begun.items():
+            (folder / path).write_bytes(data)
         with start(*command) as process:
             if attempt % 2:
                 time.sleep(rng.random() * seconds)
@@ -356,6 +390,13 @@ def kill_often(tap, folder, name, table, command, late_name):
         if data not in (old, new):
             fault = f"killed {killed} times: a table of {len(data)} bytes, neither the old nor the new one"
         afterwards += data == new
+        if goes_on and not fault:
+            # A process of the group may be dying still, and holds the lock.
+            with open(folder / "lock", "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            run(*command)
+            if table.read_bytes() != new or read_all(folder, outputs) != ended:
+                fault = f"killed {killed} times: the next run does not end as one that was not killed"
     reader.is_over = True
     reader.join()
     run(*command)
@@ -394,7 +435,9 @@ def law_killed(tap, folder):
     run("quarantine.sh", quarantine)
     for number, rows in enumerate(arrived[-2:]):
         write_raw(quarantine, 10 + number, rows)
-    kill_often(tap, quarantine, "quarantine.sh", "published.csv", ("quarantine.sh", quarantine), "published.new")
+    outputs = ("daily.csv", "late.csv", "rejects.ndjson")
+    kill_often(tap, quarantine, "quarantine.sh", "published.csv", ("quarantine.sh", quarantine), "published.new",
+               ("state", "state.prev", *outputs), outputs)
 
 
 def traffic(folder, seed, events):
@@ -476,8 +519,139 @@ def law_traffic(tap, folder):
     tap.ok(got == want and late >= 200, f"traffic: {late} late rows folded in give the truth", first_difference(got, want))
 
 
+def lines_of(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def law_pipeline(tap, folder):
+    events, day_folder = 60_000, folder / "day"
+    result = subprocess.run([EXAMPLES / "pipeline/run.sh", day_folder, str(SEED), str(events), "3"], env=ENVIRONMENT,
+                            capture_output=True, timeout=harness.TIMEOUT_SECONDS, check=False)
+    said = result.stdout.decode()
+    if result.returncode != 0 or result.stderr:
+        raise ValueError(f"run.sh: status {result.returncode}\n{said}{result.stderr.decode()}")
+    header, *lines = lines_of(day_folder / "traffic.csv")
+    rows = [line.split(",") for line in lines]
+    day = Day(rows)
+    faults = []
+
+    # Rows, not events: of each kind the ones that were sent again too.
+    delay = datetime.timedelta(minutes=10)
+    highest, seen = datetime.datetime.min, set()
+    kinds, want, on_time = collections.Counter(), collections.defaultdict(list), []
+    for line, row in zip(lines, rows):
+        arrived, moment = (datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") for text in row[:2])
+        if moment - arrived > datetime.timedelta(hours=1) or moment.year < 2025:
+            kind = "rejected"
+        else:
+            highest = max(highest, moment)
+            kind = "late" if moment < highest - delay else "again" if row[2] in seen else "on time"
+        if kind == "on time":
+            seen.add(row[2])
+            on_time.append(row)
+        kinds[kind] += 1
+        want[kind].append(line)
+    rejects = [json.loads(line) for line in lines_of(day_folder / "rejects.ndjson")]
+    if [reject["raw"] for reject in rejects] != want["rejected"]:
+        faults.append("rejects.ndjson does not hold the rows with a wrong clock")
+    if {reject["reason"] for reject in rejects} != {"implausible-time"}:
+        faults.append("rejects.ndjson has other reasons")
+    for name, kind in (("late.csv", "late"), ("again.csv", "again")):
+        got = lines_of(day_folder / name)
+        # Two columns more than the traffic.
+        if not got[0].startswith(header + ",") or [line.rsplit(",", 2)[0] for line in got[1:]] != want[kind]:
+            faults.append(f"{name} does not hold the rows that are of this kind")
+    tables = {"on-time.csv": Day(on_time).table(), "published.csv": day.table()}
+    for name, table in tables.items():
+        got = lines_of(day_folder / name)
+        if got != table:
+            faults.append(f"{name}: {first_difference(got, table)}")
+    if lines_of(day_folder / "truth.csv") != tables["published.csv"]:
+        faults.append("truth.csv is not the truth")
+
+    lacking = len(set(tables["published.csv"]) - set(tables["on-time.csv"]))
+    for words in (f" {len(rows)} rows in ", f"  {kinds['rejected']} rejected,", f"  {kinds['again']} sent again ",
+                  f"  {kinds['late']} late,", f"  {kinds['on time']} counted on time ",
+                  f"  {day.number('lag BETWEEN 0 AND 80000')} with the late ones, ",
+                  f"  {lacking} are not in on-time.csv,", "  0 are not in published.csv\n"):
+        if words not in said:
+            faults.append(f"it does not say '{words.strip()}':\n{said}")
+    if not said.endswith(" kills and one run to the end all tables are the same, byte for byte.\n"):
+        faults.append(said)
+    if min(kinds.values()) < 200 or lacking < 500:
+        faults.append(f"nothing was tested: {kinds}, {lacking}")
+    tap.ok(not faults, f"pipeline: {len(rows)} rows, " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
+           f"WM_SEED={SEED}", *faults)
+
+
+def kill_some(process, folder, tool):
+    """Kills processes of a tool that work in a folder; how many."""
+    killed = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(path / "cwd") == str(folder) and (path / "comm").read_text().strip() == tool:
+                # Not one that has taken the number since: the group is ours.
+                if os.getpgid(int(path.name)) == process.pid:
+                    os.kill(int(path.name), signal.SIGKILL)
+                    killed += 1
+        except OSError:
+            pass
+    return killed
+
+
+def law_pipe_killed(tap, folder):
+    folder = folder.resolve()
+    rng = random.Random(SEED)
+    whole, again = folder / "whole", folder / "again"
+    whole.mkdir()
+    (whole / "traffic.csv").write_text(traffic(folder, SEED, 150_000)[0], encoding="utf-8")
+    begin = time.monotonic()
+    run("pipeline/day.sh", whole)
+    seconds = time.monotonic() - begin
+    names = ("on-time.csv", "published.csv", "late.csv", "again.csv", "rejects.ndjson")
+    want = read_all(whole, names)
+    kills, amid, fault = collections.Counter(), 0, None
+    for history in range(12):
+        again.mkdir()
+        os.link(whole / "traffic.csv", again / "traffic.csv")
+        told = []
+        for _ in range(rng.randint(2, 5)):
+            tool = rng.choice(["all", "wm-stamp", "wm-dedup", "wm-window"])
+            told.append(tool)
+            with start("pipeline/day.sh", again) as process:
+                time.sleep(rng.random() * seconds * 0.7)
+                if tool != "all":
+                    kills[tool] += kill_some(process, again, tool)
+                else:
+                    try:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        kills[tool] += 1
+                    except ProcessLookupError:
+                        pass
+                process.communicate(timeout=harness.TIMEOUT_SECONDS)
+            table = again / "on-time.csv"
+            amid += table.exists() and 0 < table.stat().st_size < len(want["on-time.csv"])
+        run("pipeline/day.sh", again)
+        # And once more, with nothing left to do.
+        run("pipeline/day.sh", again)
+        got = read_all(again, names)
+        if got != want:
+            fault = f"history {history}: killed {', '.join(told)}: {[name for name in names if got.get(name) != want[name]]}"
+            break
+        left = [path.name for path in again.iterdir() if path.suffix == ".new" or path.name == "failed"]
+        if left:
+            fault = f"left behind: {left}"
+            break
+        shutil.rmtree(again)
+    if not fault and (amid < 5 or len(kills) < 4):
+        fault = f"nothing was tested: {dict(kills)}, {amid} of them amid the table"
+    tap.ok(fault is None, f"pipe-killed: {sum(kills.values())} kills, {amid} times amid the table: the same in the end",
+           f"WM_SEED={SEED}", fault or "")
+    tap.note(", ".join(f"{count} {tool}" for tool, count in sorted(kills.items())))
+
+
 LAWS = {"quarantine": law_quarantine, "replay": law_replay, "locked": law_locked, "broken": law_broken,
-        "traffic": law_traffic, "killed": law_killed}
+        "traffic": law_traffic, "pipeline": law_pipeline, "pipe-killed": law_pipe_killed, "killed": law_killed}
 
 
 def main():

@@ -45,6 +45,14 @@ COMMANDS = {
     "lag": (["wm-lag", "-t", "ts", "-g", "k"], "csv json"),
 }
 
+# Of two inputs: what comes out does not depend on where runs are cut, but its order does.
+JOINS = {
+    "join": (["wm-join", "-t", "ts", "-w", "20s", "-k", "k,id", "--between", "-30s,30s"], "csv json"),
+    "join-full": (["wm-join", "-t", "ts", "-w", "20s", "-k", "k", "--between", "-5s,5s", "--type", "full"], "csv"),
+    "join-asof": (["wm-join", "-t", "ts", "-w", "20s", "-k", "k", "--asof", "backward", "--tolerance", "1m", "--type",
+                   "left"], "csv json"),
+}
+
 # Written as late rows go by, which these have not.
 WITHOUT_LATE = ("dedup-record", "stamp", "lag")
 # Written anew by each run.
@@ -52,6 +60,8 @@ EACH_RUN = ("lag",)
 
 
 def command(name):
+    if name in JOINS:
+        return [*JOINS[name][0], "--late-left", "late", "--late-right", "duplicates", "-q"]
     arguments = COMMANDS[name][0]
     sides = SIDES if name not in WITHOUT_LATE else SIDES[2:]
     return [*arguments, *sides, "-q"]
@@ -60,6 +70,11 @@ def command(name):
 def cases():
     """Pairs of a command's name and a format."""
     return [(name, form) for name, (_, forms) in COMMANDS.items() for form in forms.split()]
+
+
+def joins():
+    """The same of those with two inputs."""
+    return [(name, form) for name, (_, forms) in JOINS.items() for form in forms.split()]
 
 
 def _row(rng, number, count, start):

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/limits.h"
 #include "lib/base/near.h"
 
@@ -247,23 +248,17 @@ static const struct {
 	{ "ratio", "share" },
 };
 
-static bool
-is_digit(char byte)
-{
-	return byte >= '0' && byte <= '9';
-}
-
 /* 'p', digits, and perhaps a point and digits. */
 static bool
 looks_like_percentile(struct wm_span word)
 {
 	size_t points = 0;
 
-	if (word.len < 2 || word.data[0] != 'p' || !is_digit(word.data[1]) || !is_digit(word.data[word.len - 1]))
+	if (word.len < 2 || word.data[0] != 'p' || !wm_is_digit(word.data[1]) || !wm_is_digit(word.data[word.len - 1]))
 		return false;
 	for (size_t i = 1; i < word.len; i++) {
 		points += word.data[i] == '.';
-		if (!is_digit(word.data[i]) && word.data[i] != '.')
+		if (!wm_is_digit(word.data[i]) && word.data[i] != '.')
 			return false;
 	}
 	return points <= 1;

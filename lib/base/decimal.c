@@ -10,6 +10,7 @@
 
 #include <gmp.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 
@@ -49,12 +50,6 @@ struct digits {
 	bool is_negative;
 };
 
-static inline bool
-is_digit(char byte)
-{
-	return (unsigned)((unsigned char)byte - '0') < 10;
-}
-
 static inline unsigned
 next_digit(const char **at)
 {
@@ -78,7 +73,7 @@ take_apart(struct wm_span text, struct digits *digits)
 	bool has_point = false;
 
 	*digits = (struct digits){ .is_negative = at < end && *at == '-' };
-	for (at += digits->is_negative; at < end && (is_digit(*at) || (*at == '.' && !has_point)); at++) {
+	for (at += digits->is_negative; at < end && (wm_is_digit(*at) || (*at == '.' && !has_point)); at++) {
 		if (*at == '.') {
 			has_point = true;
 			whole_count = index;
@@ -108,7 +103,7 @@ take_apart(struct wm_span text, struct digits *digits)
 	if (at == end)
 		return false;
 	for (const char *scan = at; scan < end; scan++)
-		if (!is_digit(*scan))
+		if (!wm_is_digit(*scan))
 			return false;
 	while (at < end && *at == '0')
 		at++;
@@ -275,13 +270,13 @@ parse_loop(const char *at, size_t len, uint64_t *whole, uint64_t *fraction)
 	const char *start = at, *end = at + len;
 	size_t fraction_digits = 0;
 
-	for (*whole = 0; at < end && is_digit(*at); at++)
+	for (*whole = 0; at < end && wm_is_digit(*at); at++)
 		*whole = *whole * 10 + (unsigned)(*at - '0');
 	size_t whole_digits = (size_t)(at - start);
 	*fraction = 0;
 	if (at < end && *at == '.') {
 		start = ++at;
-		for (; at < end && is_digit(*at); at++)
+		for (; at < end && wm_is_digit(*at); at++)
 			*fraction = *fraction * 10 + (unsigned)(*at - '0');
 		fraction_digits = (size_t)(at - start);
 	}
@@ -1003,10 +998,10 @@ shortest_of_any(double value, struct shortest *shortest)
 		char *mark = strchr(text, 'e');
 		shortest->count = 0;
 		for (const char *at = text; at < mark; at++)
-			if (is_digit(*at))
+			if (wm_is_digit(*at))
 				shortest->digits[shortest->count++] = *at;
 		exponent = 0;
-		for (const char *at = mark + 2; is_digit(*at); at++)
+		for (const char *at = mark + 2; wm_is_digit(*at); at++)
 			exponent = exponent * 10 + (*at - '0');
 		shortest->exponent = (mark[1] == '-' ? -exponent : exponent) - (precision - 1);
 		if (precision == DBL_DECIMAL_DIG ||

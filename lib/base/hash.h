@@ -25,6 +25,16 @@ uint64_t wm_hash_long(struct wm_span text, uint64_t tag);
 /* XXH3-64, seed 0. */
 uint64_t wm_hash_stable(struct wm_span text);
 
+/* The same of a text that comes in pieces, of whatever lengths. */
+struct wm_hash_stream;
+struct wm_hash_stream *wm_hash_stream_new(void);
+void wm_hash_stream_free(struct wm_hash_stream *stream); /* NULL is none */
+void wm_hash_stream_reset(struct wm_hash_stream *stream);
+void wm_hash_stream_add(struct wm_hash_stream *stream, struct wm_span piece);
+
+/* wm_hash_stable() of all pieces so far. */
+uint64_t wm_hash_stream_value(const struct wm_hash_stream *stream);
+
 static inline uint64_t
 wm_hash_mix(uint64_t a, uint64_t b)
 {

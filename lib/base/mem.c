@@ -9,8 +9,8 @@
 #define LINE_BYTES ((size_t)64)
 #define HUGE_BYTES ((size_t)2 << 20)
 
-static _Noreturn void
-stop(size_t size)
+void
+wm_mem_stop(size_t size)
 {
 	fprintf(stderr, "wm: out of memory: could not get %zu bytes\n", size);
 	exit(3);
@@ -22,7 +22,7 @@ wm_malloc(size_t size)
 	void *memory = malloc(size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(size);
+		wm_mem_stop(size);
 	return memory;
 }
 
@@ -32,7 +32,7 @@ wm_calloc(size_t count, size_t size)
 	void *memory = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(count * size);
+		wm_mem_stop(count * size);
 	return memory;
 }
 
@@ -42,12 +42,12 @@ wm_calloc_wide(size_t count, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - HUGE_BYTES)
-		stop(SIZE_MAX);
+		wm_mem_stop(SIZE_MAX);
 	size_t unit = bytes < HUGE_BYTES ? LINE_BYTES : HUGE_BYTES;
 	bytes = (bytes / unit + (bytes % unit != 0 || bytes == 0)) * unit;
 	void *memory = aligned_alloc(unit, bytes);
 	if (memory == NULL)
-		stop(bytes);
+		wm_mem_stop(bytes);
 	/* Where there are no large pages it is memory like any other. */
 	if (unit == HUGE_BYTES)
 		(void)madvise(memory, bytes, MADV_HUGEPAGE);
@@ -60,7 +60,7 @@ wm_reallocarray(void *old, size_t count, size_t size)
 	void *memory = reallocarray(old, count == 0 ? 1 : count, size == 0 ? 1 : size);
 
 	if (memory == NULL)
-		stop(count * size);
+		wm_mem_stop(count * size);
 	return memory;
 }
 

@@ -20,6 +20,9 @@ void *wm_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnul
  */
 void *wm_calloc_wide(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 
+/* For memory that a library was to get. */
+void wm_mem_stop(size_t size) __attribute__((noreturn));
+
 /* Room for count members of size bytes; the product is checked. */
 void *wm_reallocarray(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
 

@@ -1,5 +1,7 @@
 #include "lib/base/near.h"
 
+#include "lib/base/ascii.h"
+
 /* Longer words are not compared: nobody misspells them, they are data. */
 #define WORD_MAX 64
 
@@ -7,12 +9,6 @@ static size_t
 least(size_t a, size_t b)
 {
 	return a < b ? a : b;
-}
-
-static char
-lower(char letter)
-{
-	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
 /* Edits that make b of a, whatever the case of letters; both at most WORD_MAX long. */
@@ -28,11 +24,11 @@ edits_between(struct wm_span a, struct wm_span b)
 
 		row[0] = i;
 		for (size_t j = 1; j <= b.len; j++) {
-			char letter = lower(a.data[i - 1]), other = lower(b.data[j - 1]);
+			char letter = wm_lower(a.data[i - 1]), other = wm_lower(b.data[j - 1]);
 			size_t replaced = above[j - 1] + (letter != other);
 
 			row[j] = least(least(row[j - 1], above[j]) + 1, replaced);
-			if (i > 1 && j > 1 && letter == lower(b.data[j - 2]) && lower(a.data[i - 2]) == other)
+			if (i > 1 && j > 1 && letter == wm_lower(b.data[j - 2]) && wm_lower(a.data[i - 2]) == other)
 				row[j] = least(row[j], above2[j - 2] + 1);
 		}
 	}

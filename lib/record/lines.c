@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/near.h"
@@ -106,18 +107,12 @@ struct wm_lines {
 
 /* ---- texts ---- */
 
-static bool
-is_digit(char byte)
-{
-	return byte >= '0' && byte <= '9';
-}
-
 static int
 hex_value(char byte)
 {
 	char lower = (char)(byte | 0x20);
 
-	return is_digit(byte) ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+	return wm_is_digit(byte) ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 /* Reads count hexadecimal digits; false if they are not there. */
@@ -293,7 +288,7 @@ static const char *
 find_time(const char *at, const char *end)
 {
 	while ((at = memchr(at, '[', (size_t)(end - at))) != NULL) {
-		if (end - at > 3 && is_digit(at[1]) && is_digit(at[2]) && at[3] == '/' && at[-1] == ' ')
+		if (end - at > 3 && wm_is_digit(at[1]) && wm_is_digit(at[2]) && at[3] == '/' && at[-1] == ' ')
 			return at;
 		at++;
 	}
@@ -309,7 +304,7 @@ read_number(struct wm_lines *lines, enum clf_column column, const char *at, cons
 	if (at < end && *at == '-')
 		at++;
 	else
-		while (at < end && is_digit(*at))
+		while (at < end && wm_is_digit(*at))
 			at++;
 	if (at == begin || (at < end && *at != ' '))
 		return NULL;

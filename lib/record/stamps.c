@@ -20,6 +20,10 @@ wm_stamps_init(struct wm_stamps *stamps, const struct wm_row_format *format, con
 		stamps->places[i] = stamps->columns.count;
 		wm_columns_append(&stamps->columns, names[i]);
 	}
+	/* Of objects each is looked at by itself. */
+	stamps->adds_only = format->format != WM_FORMAT_NDJSON;
+	for (size_t i = 0; i < count; i++)
+		stamps->adds_only = stamps->adds_only && stamps->places[i] >= header->count;
 	wm_fields_init(&stamps->fields, &stamps->columns);
 	wm_buf_init(&stamps->plain, WM_BUF_UNBOUNDED);
 }
@@ -31,22 +35,6 @@ wm_stamps_release(struct wm_stamps *stamps)
 	wm_columns_release(&stamps->columns);
 	wm_buf_release(&stamps->plain);
 	free(stamps->places);
-}
-
-static inline bool
-is_added(const struct wm_stamps *stamps, size_t stamp)
-{
-	return stamps->places[stamp] >= stamps->own_count;
-}
-
-/* Whether records of CSV have any of the columns already. */
-static bool
-replaces(const struct wm_stamps *stamps)
-{
-	for (size_t i = 0; i < stamps->count; i++)
-		if (!is_added(stamps, i))
-			return true;
-	return false;
 }
 
 void
@@ -72,12 +60,8 @@ append_fields(const struct wm_stamps *stamps, struct wm_span line, const struct 
 	struct wm_span content = wm_cut_content(line);
 
 	wm_buf_add(out, content.data, content.len);
-	if (stamps->is_plain) {
-		wm_row_put_more(out, format, values, stamps->count);
-	} else {
-		for (size_t i = 0; i < stamps->count; i++)
-			wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
-	}
+	for (size_t i = 0; i < stamps->count; i++)
+		wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
 	/* The end of a line is its own. */
 	wm_buf_add(out, line.data + content.len, line.len - content.len);
 }
@@ -138,8 +122,11 @@ wm_stamps_put(
 		append_members(stamps, line, values, out);
 		return;
 	}
-	if (!is_json && !replaces(stamps)) {
-		append_fields(stamps, line, values, out);
+	if (stamps->adds_only) {
+		if (stamps->is_plain)
+			wm_row_put_behind(out, &stamps->columns.format, line, values, stamps->count);
+		else
+			append_fields(stamps, line, values, out);
 		return;
 	}
 	wm_stamps_split(stamps, line);

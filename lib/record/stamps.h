@@ -24,6 +24,7 @@ struct wm_stamps {
 	size_t *places;            /* of the stamps, among the columns */
 	size_t count;
 	size_t own_count; /* columns that records of CSV bring with them */
+	bool adds_only;   /* records of CSV have none of them */
 	bool is_plain;    /* stamps need no quotes */
 	struct wm_fields fields;
 	struct wm_buf plain; /* of a record of CSV that is to be changed: with empty fields for what is added */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
+#include "lib/record/cut.h"
 
 /* One write: a pipe's usual capacity. */
 #define BUFFER_BYTES ((size_t)64 << 10)
@@ -310,18 +311,23 @@ wm_row_is_plain(const struct wm_row_format *format)
 }
 
 void
-wm_row_put_more(struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count)
+wm_row_put_behind(struct wm_buf *out, const struct wm_row_format *format, struct wm_span line,
+	const struct wm_value *values, size_t count)
 {
 	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
-	size_t bytes = count;
+	struct wm_span content = wm_cut_content(line);
+	size_t bytes = line.len + count;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += values[i].text.len;
-	char *row = wm_buf_room(out, bytes), *to = row;
+	char *row = wm_buf_room(out, bytes), *to = row + content.len;
+	memcpy(row, content.data, content.len);
 	for (size_t i = 0; i < count; i++) {
 		*to++ = delimiter;
 		to = put_text(to, values[i].text);
 	}
+	for (size_t i = content.len; i < line.len; i++)
+		*to++ = line.data[i];
 	out->len += (size_t)(to - row);
 }
 

@@ -62,9 +62,9 @@ void wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, cons
 /* Whether times and numbers that are printed here need no quotes in CSV: the delimiter is none of their characters. */
 bool wm_row_is_plain(const struct wm_row_format *format);
 
-/* Appends such fields to a row of CSV or TSV that has some already. */
-void wm_row_put_more(
-	struct wm_buf *out, const struct wm_row_format *format, const struct wm_value *values, size_t count);
+/* A line of CSV or TSV with such fields behind its last one, its line end as it came; appended. */
+void wm_row_put_behind(struct wm_buf *out, const struct wm_row_format *format, struct wm_span line,
+	const struct wm_value *values, size_t count);
 
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/decimal.h"
 #include "lib/base/limits.h"
 #include "lib/time/civil.h"
@@ -67,18 +68,6 @@ struct sum {
 };
 
 static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static char
-lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-static bool
 skip_blanks(struct wm_span *rest)
 {
 	size_t len = 0;
@@ -130,17 +119,17 @@ take_number(struct wm_span *rest, bool comma_allowed, struct number *number)
 	const char *end = at + rest->len;
 
 	*number = (struct number){ 0 };
-	for (; at < end && is_digit(*at); at++)
+	for (; at < end && wm_is_digit(*at); at++)
 		if (number->whole <= WM_DURATION_US_MAX)
 			number->whole = number->whole * 10 + (*at - '0');
 	if (number->whole > WM_DURATION_US_MAX)
 		number->whole = WM_DURATION_US_MAX + 1;
 	if (at == rest->data)
 		return false;
-	if (at + 1 < end && (*at == '.' || (comma_allowed && *at == ',')) && is_digit(at[1])) {
+	if (at + 1 < end && (*at == '.' || (comma_allowed && *at == ',')) && wm_is_digit(at[1])) {
 		int zeros = 0;
 
-		for (at++; at < end && is_digit(*at); at++) {
+		for (at++; at < end && wm_is_digit(*at); at++) {
 			if (*at == '0' && !number->too_fine) {
 				zeros += zeros <= FRACTION_DIGITS_USED;
 				continue;
@@ -209,7 +198,7 @@ name_matches(struct wm_span name, struct wm_span text)
 	if (name.len != text.len)
 		return false;
 	for (size_t i = 0; i < text.len; i++)
-		if ((text.len < 3 ? text.data[i] : lower(text.data[i])) != name.data[i])
+		if ((text.len < 3 ? text.data[i] : wm_lower(text.data[i])) != name.data[i])
 			return false;
 	return true;
 }
@@ -240,7 +229,7 @@ parse_plain(struct wm_span rest, struct sum *sum, struct wm_err *err)
 		if (!take_number(&rest, false, &number))
 			return fail_no_duration(sum->whole_text, err);
 		skip_blanks(&rest);
-		while (len < rest.len && !is_digit(rest.data[len]) && strchr(" \t.,+-:/", rest.data[len]) == NULL)
+		while (len < rest.len && !wm_is_digit(rest.data[len]) && strchr(" \t.,+-:/", rest.data[len]) == NULL)
 			len++;
 		struct wm_span name = wm_span(rest.data, len);
 		if (len == 0)

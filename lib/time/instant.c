@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/time/civil.h"
@@ -129,27 +130,9 @@ static const char *const weekday_names[] = { "sunday", "monday", "tuesday", "wed
 /* Pieces --------------------------------------------------------------------- */
 
 static bool
-is_digit(char c)
-{
-	return (unsigned char)(c - '0') < 10;
-}
-
-static bool
-is_letter(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static bool
 is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static char
-lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
 static bool
@@ -192,7 +175,7 @@ take_digits(struct wm_span *rest, size_t min, size_t max, int *value)
 	size_t len = 0;
 
 	*value = 0;
-	while (len < max && len < rest->len && is_digit(rest->data[len]))
+	while (len < max && len < rest->len && wm_is_digit(rest->data[len]))
 		*value = *value * 10 + (rest->data[len++] - '0');
 	skip(rest, len);
 	return len >= min;
@@ -233,7 +216,7 @@ take_fraction(const char **at, const char *end, int *nanoseconds)
 		value += three * unit;
 		from += 3;
 	}
-	while (unit > 1 && from < end && is_digit(*from)) {
+	while (unit > 1 && from < end && wm_is_digit(*from)) {
 		unit /= 10;
 		value += (*from++ - '0') * unit;
 	}
@@ -258,7 +241,7 @@ take_offset(struct wm_span *rest, int64_t *offset_us)
 			return false;
 		if (take_byte(rest, ':') && !take_digits(rest, 2, 2, &seconds))
 			return false;
-	} else if (rest->len != 0 && is_digit(rest->data[0]) && !take_digits(rest, 2, 2, &minutes)) {
+	} else if (rest->len != 0 && wm_is_digit(rest->data[0]) && !take_digits(rest, 2, 2, &minutes)) {
 		return false;
 	}
 	*offset_us = ((hours * 60 + minutes) * 60 + seconds) * WM_US_PER_SECOND;
@@ -273,13 +256,13 @@ take_name(struct wm_span *rest, const char *const *names, int count, int *index)
 {
 	size_t letters = 0;
 
-	while (letters < rest->len && is_letter(rest->data[letters]))
+	while (letters < rest->len && wm_is_letter(rest->data[letters]))
 		letters++;
 	for (int i = 0; i < count; i++) {
 		size_t name_len = strlen(names[i]);
 		size_t same = 0;
 
-		while (same < letters && same < name_len && lower(rest->data[same]) == names[i][same])
+		while (same < letters && same < name_len && wm_lower(rest->data[same]) == names[i][same])
 			same++;
 		if (same == letters && (same == 3 || same == name_len)) {
 			skip(rest, letters);
@@ -391,7 +374,7 @@ read_iso(struct wm_span text, struct reading *reading, const char **why)
 			at++;
 			if (!take_fraction(&at, end, &nanoseconds))
 				return fail(why, NO_TIME);
-			if (at < end && is_digit(*at))
+			if (at < end && wm_is_digit(*at))
 				return fail(why, "more than 9 digits of a second");
 		}
 	}
@@ -526,14 +509,14 @@ scan_number(struct wm_span text, struct number *number)
 		at++;
 	}
 	number->whole = at;
-	while (at < end && is_digit(*at))
+	while (at < end && wm_is_digit(*at))
 		at++;
 	number->whole_digits = (size_t)(at - number->whole);
 	if (number->whole_digits == 0)
 		return false;
 	if (at < end && *at == '.') {
 		number->fraction = ++at;
-		while (at < end && is_digit(*at))
+		while (at < end && wm_is_digit(*at))
 			at++;
 		number->fraction_digits = (size_t)(at - number->fraction);
 		if (number->fraction_digits == 0)
@@ -546,7 +529,7 @@ scan_number(struct wm_span text, struct number *number)
 		if (at == end)
 			return false;
 		/* Held far outside of what any time has, so that the point below cannot overflow. */
-		for (; at < end && is_digit(*at); at++)
+		for (; at < end && wm_is_digit(*at); at++)
 			if (number->exponent < INT64_C(1) << 40)
 				number->exponent = number->exponent * 10 + (*at - '0');
 		if (is_negative)
@@ -665,7 +648,7 @@ parse_whole_epoch(const struct wm_instant_parser *parser, struct wm_span text, i
 		value = value * 100000000 + (uint64_t)digits;
 	}
 	for (; at < end; at++) {
-		if (!is_digit(*at))
+		if (!wm_is_digit(*at))
 			return false;
 		value = value * 10 + (uint64_t)(*at - '0');
 	}
@@ -751,12 +734,12 @@ take_zone_name(struct wm_span *rest, int64_t *offset_us)
 		{ "cdt", -5 }, { "mst", -7 }, { "mdt", -6 }, { "pst", -8 }, { "pdt", -7 } };
 	size_t letters = 0;
 
-	while (letters < rest->len && is_letter(rest->data[letters]))
+	while (letters < rest->len && wm_is_letter(rest->data[letters]))
 		letters++;
 	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
 		size_t same = 0;
 
-		while (same < letters && lower(rest->data[same]) == zones[i].name[same])
+		while (same < letters && wm_lower(rest->data[same]) == zones[i].name[same])
 			same++;
 		if (same == letters && zones[i].name[same] == '\0') {
 			*offset_us = zones[i].hours * US_PER_HOUR;
@@ -775,7 +758,7 @@ read_rfc2822(struct wm_span text, struct reading *reading, const char **why)
 	int weekday = -1, day, month, year, hour, minute, second = 0;
 
 	*reading = (struct reading){ .has_clock = true };
-	if (rest.len != 0 && is_letter(rest.data[0])) {
+	if (rest.len != 0 && wm_is_letter(rest.data[0])) {
 		if (!take_name(&rest, weekday_names, 7, &weekday) || !take_byte(&rest, ','))
 			return fail(why, NO_TIME);
 		skip_blanks(&rest);
@@ -795,8 +778,8 @@ read_rfc2822(struct wm_span text, struct reading *reading, const char **why)
 		return fail(why, NO_TIME);
 	if (skip_blanks(&rest) && rest.len != 0 && rest.data[0] != '(') {
 		reading->has_offset = true;
-		if (is_letter(rest.data[0]) ? !take_zone_name(&rest, &reading->offset_us)
-					    : !take_offset(&rest, &reading->offset_us))
+		if (wm_is_letter(rest.data[0]) ? !take_zone_name(&rest, &reading->offset_us)
+					       : !take_offset(&rest, &reading->offset_us))
 			return fail(why, NO_OFFSET);
 		skip_blanks(&rest);
 	}
@@ -937,7 +920,7 @@ take_epoch_seconds(struct wm_span *rest, struct fields *fields)
 	fields->epoch_is_negative = take_byte(rest, '-');
 	fields->epoch_s = 0;
 	/* 12 digits hold every year there is. */
-	for (; rest->len != 0 && is_digit(rest->data[0]) && digits < 12; digits++) {
+	for (; rest->len != 0 && wm_is_digit(rest->data[0]) && digits < 12; digits++) {
 		fields->epoch_s = fields->epoch_s * 10 + (rest->data[0] - '0');
 		skip(rest, 1);
 	}
@@ -974,10 +957,10 @@ read_conversion(char conversion, struct wm_span *rest, struct fields *fields)
 		fields->has_hour_12 = true;
 		return take_padded(rest, &fields->hour_12) && fields->hour_12 >= 1 && fields->hour_12 <= 12;
 	case 'p':
-		if (rest->len < 2 || lower(rest->data[1]) != 'm' ||
-			(lower(rest->data[0]) != 'a' && lower(rest->data[0]) != 'p'))
+		if (rest->len < 2 || wm_lower(rest->data[1]) != 'm' ||
+			(wm_lower(rest->data[0]) != 'a' && wm_lower(rest->data[0]) != 'p'))
 			return false;
-		fields->is_afternoon = lower(rest->data[0]) == 'p';
+		fields->is_afternoon = wm_lower(rest->data[0]) == 'p';
 		skip(rest, 2);
 		return true;
 	case 'M':
@@ -1124,17 +1107,17 @@ guess_family(struct wm_span text)
 		return number_family(&number);
 	if (text.len != 0 && text.data[0] == '[')
 		return WM_TIME_CLF;
-	while (digits < text.len && is_digit(text.data[digits]))
+	while (digits < text.len && wm_is_digit(text.data[digits]))
 		digits++;
 	char separator = digits < text.len ? text.data[digits] : '\0';
 	char next = digits + 1 < text.len ? text.data[digits + 1] : '\0';
 	if (digits == 4 && separator == '-')
 		return WM_TIME_ISO;
-	if (digits == 2 && separator == '/' && is_letter(next))
+	if (digits == 2 && separator == '/' && wm_is_letter(next))
 		return WM_TIME_CLF;
-	if ((digits == 1 || digits == 2) && separator == ' ' && is_letter(next))
+	if ((digits == 1 || digits == 2) && separator == ' ' && wm_is_letter(next))
 		return WM_TIME_RFC2822;
-	const char *comma = text.len != 0 && is_letter(text.data[0]) ? memchr(text.data, ',', text.len) : NULL;
+	const char *comma = text.len != 0 && wm_is_letter(text.data[0]) ? memchr(text.data, ',', text.len) : NULL;
 	struct wm_span weekday = wm_span(text.data, comma == NULL ? 0 : (size_t)(comma - text.data));
 	int index;
 	if (take_name(&weekday, weekday_names, 7, &index) && weekday.len == 0)

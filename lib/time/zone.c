@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/base/ascii.h"
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
@@ -69,18 +70,6 @@ struct rule {
 
 static const struct period utc_period = { INT64_MIN, 0 };
 static const struct wm_zone utc = { &utc_period, 1, 0, 0, INT64_MAX, 0 };
-
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
-is_letter(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 
 /* Looking up ---------------------------------------------------------------- */
 
@@ -205,7 +194,7 @@ take_number(struct wm_span *rest, int min, int max, int *number)
 	size_t len = 0;
 
 	*number = 0;
-	while (len < rest->len && len < 3 && is_digit(rest->data[len]))
+	while (len < rest->len && len < 3 && wm_is_digit(rest->data[len]))
 		*number = *number * 10 + (rest->data[len++] - '0');
 	*rest = wm_span(rest->data + len, rest->len - len);
 	return len != 0 && *number >= min && *number <= max;
@@ -223,7 +212,7 @@ skip_abbreviation(struct wm_span *rest)
 		*rest = wm_span(rest->data + len, rest->len - len);
 		return take_byte(rest, '>');
 	}
-	while (len < rest->len && is_letter(rest->data[len]))
+	while (len < rest->len && wm_is_letter(rest->data[len]))
 		len++;
 	*rest = wm_span(rest->data + len, rest->len - len);
 	return len >= 3;
@@ -631,7 +620,7 @@ is_safe_name(struct wm_span name)
 
 		if (before == '/' && (c == '/' || c == '.'))
 			return false;
-		if (!is_letter(c) && !is_digit(c) && strchr("_+-./", c) == NULL)
+		if (!wm_is_letter(c) && !wm_is_digit(c) && strchr("_+-./", c) == NULL)
 			return false;
 		if (c == '\0')
 			return false;
@@ -653,7 +642,7 @@ parse_offset(struct wm_span text, int64_t *offset_s)
 	for (size_t i = 1, n = 0; i < text.len; i++) {
 		if (has_colon && i == 3)
 			continue;
-		if (!is_digit(d[i]))
+		if (!wm_is_digit(d[i]))
 			return false;
 		value[n++] = d[i] - '0';
 	}

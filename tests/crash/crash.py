@@ -35,11 +35,14 @@ class History:
     """The runs of one history: what each is started with, and the input that it finds."""
 
     def __init__(self, rng, name, form, mode):
-        self.arguments = histories.command(name) + ["-C", "st", "--checkpoint-every", rng.choice(["200rows", "1ms"])]
+        self.arguments = histories.command(name) + ["-C", "st", "--checkpoint-every", rng.choice(["50rows", "200rows", "1000rows"])]
         self.each = name in histories.EACH_RUN
         header, lines = histories.stream(rng, rng.choice([1500, 4000, 8000]), form)
         text = header + b"".join(lines)
         stops = sorted(rng.randrange(len(text)) for _ in range(rng.randint(0, 3))) + [len(text)]
+        if name in histories.JOINS:
+            mode = "out" if mode == "out" else "join"
+            header, lines = histories.stream(rng, 3000, form)
         self.mode = mode
         if mode == "out":
             self.arguments += ["--out", "out"]
@@ -52,6 +55,11 @@ class History:
                           {"in1": pieces[1][:len(pieces[1]) // 3]}, {"in1": pieces[1]}]
         else:
             self.steps = [{"in0": text[:stop]} for stop in stops]
+        if name in histories.JOINS:
+            right = header + b"".join(lines)
+            for step in self.steps:
+                step["in1"] = right[:rng.randrange(len(right))]
+            self.steps[-1]["in1"] = right
 
     def start(self, folder, step, env):
         files = sorted({name for s in self.steps[:step + 1] for name in s})
@@ -59,8 +67,8 @@ class History:
             path = folder / name
             old = path.stat().st_size if path.exists() else 0
             with open(path, "ab") as file:
-                file.write(text[old:])
-        env = {"LD_PRELOAD": str(LIBRARY), "ASAN_OPTIONS": ASAN, **env}
+                file.write(text[old:])  # nothing, where it has grown further before
+        env = {"LD_PRELOAD": str(LIBRARY), "WM_STILL_CLOCK": "1", "ASAN_OPTIONS": ASAN, **env}
         out = "nothing" if self.mode == "out" else "out"
         if self.mode != "replay":
             return histories.start(folder, self.arguments, files, env=env, out=out)
@@ -142,7 +150,7 @@ def main():
     kills = 0
     faults = []
     number = 0
-    cases = histories.cases()
+    cases = histories.cases() + histories.joins()
     begin = time.monotonic()
     random.Random(SEED).shuffle(cases)
     while kills < wanted and len(faults) < 5:

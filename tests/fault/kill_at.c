@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static unsigned long calls;
@@ -138,4 +139,16 @@ unlink(const char *path)
 	*(void **)&real_unlink = real("unlink");
 	pass();
 	return real_unlink(path);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int (*real_gettime)(clockid_t, struct timespec *);
+
+	*(void **)&real_gettime = real("clock_gettime");
+	if (clock != CLOCK_MONOTONIC || getenv("WM_STILL_CLOCK") == NULL)
+		return real_gettime(clock, now);
+	*now = (struct timespec){ .tv_sec = 1000 };
+	return 0;
 }

@@ -29,7 +29,8 @@ ROWS = 160
 MODES = ("growing", "files", "pipe", "replay")
 # Nothing is lost by leaving out fsync(): no machine goes down here.
 LIBRARY = harness.BIN / "tests/fault/kill_at.so"
-ENV = {"LD_PRELOAD": str(LIBRARY), "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+ENV = {"LD_PRELOAD": str(LIBRARY), "WM_STILL_CLOCK": "1",
+       "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
 
 def run(folder, arguments, files=(), stdin=None, out="out"):
@@ -52,7 +53,7 @@ def check(folder, rng, name, form, mode):
     arguments = histories.command(name)
     header, lines = histories.stream(rng, ROWS, form)
     end = rng.choice(["hold", "flush"])
-    kept = ["-C", "st", "--checkpoint-every", rng.choice(["1rows", "30s"])]
+    kept = ["-C", "st", "--checkpoint-every", rng.choice(["1rows", "10rows", "30s"])]
     each = name in histories.EACH_RUN
     one = folder / "one"
     many = folder / "many"

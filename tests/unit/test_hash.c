@@ -21,6 +21,31 @@ test_stable(void)
 	tap_ok(wm_hash_stable(wm_span("abc", 3)) == UINT64_C(0x78af5f94892f3950), "of three");
 }
 
+/* Whatever the pieces, the hash of the whole, and of what there was in between. */
+static void
+test_stream(void)
+{
+	struct wm_hash_stream *stream = wm_hash_stream_new();
+	char text[3000];
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i * 7 % 251);
+	for (size_t piece = 1; piece < sizeof(text); piece = piece * 3 + 1) {
+		wm_hash_stream_reset(stream);
+		for (size_t at = 0; at < sizeof(text); at += piece) {
+			size_t len = piece < sizeof(text) - at ? piece : sizeof(text) - at;
+
+			wrong += wm_hash_stream_value(stream) != wm_hash_stable(wm_span(text, at));
+			wm_hash_stream_add(stream, wm_span(text + at, len));
+		}
+		wrong += wm_hash_stream_value(stream) != wm_hash_stable(wm_span(text, sizeof(text)));
+	}
+	tap_int((int64_t)wrong, 0, "a text in pieces has the hash of the whole");
+	wm_hash_stream_free(stream);
+	wm_hash_stream_free(NULL);
+}
+
 /* Texts of 0 to 40 bytes that differ in one byte, in length or in tag: no two with one hash. */
 static void
 test_distinct(void)
@@ -107,6 +132,7 @@ int
 main(void)
 {
 	test_stable();
+	test_stream();
 	test_distinct();
 	test_equal();
 	test_spread();

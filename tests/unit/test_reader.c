@@ -24,6 +24,11 @@ struct job {
 	bool is_rendered; /* the log is what wm_reader_render() gives, the header first */
 };
 
+#define SPAN(text)                                                                                                     \
+	{                                                                                                              \
+		text, sizeof(text) - 1                                                                                 \
+	}
+
 static struct wm_buf got;
 
 static int
@@ -1115,6 +1120,197 @@ test_pipe(void)
 	wm_reader_free(reader);
 }
 
+/* Reads on until so many records and rejects have come; false at the end of the input. */
+static bool
+read_some(struct wm_reader *reader, const struct job *job, size_t wants_count, size_t count)
+{
+	struct wm_record rec;
+	struct wm_reject reject;
+	struct wm_err err = { 0 };
+
+	while (count > 0) {
+		switch (wm_reader_next(reader, &rec, &reject, &err)) {
+		case WM_READ_RECORD:
+			log_record(reader, job, &rec, wants_count);
+			count--;
+			break;
+		case WM_READ_REJECTED:
+			log_reject(job, &reject);
+			count--;
+			break;
+		case WM_READ_MORE:
+			if (wm_reader_fill(reader, &err))
+				break;
+			/* fallthrough */
+		case WM_READ_FAILED:
+			wm_buf_addf(&got, "FAILED %s", err.message);
+			return false;
+		case WM_READ_END:
+			return false;
+		}
+	}
+	return true;
+}
+
+enum way { WAY_SEEK, WAY_CONTINUE, WAY_REPLAY, WAYS };
+
+static int
+open_pipe(struct wm_span text)
+{
+	int ends[2];
+
+	if (pipe(ends) != 0 || write(ends[1], text.data, text.len) != (ssize_t)text.len)
+		abort();
+	close(ends[1]);
+	return ends[0];
+}
+
+/* The log of an input that is left after count records, and gone on with by another reader. */
+static void
+read_in_two(const struct job *job, size_t count, enum way way)
+{
+	struct wm_span text = job->inputs[0];
+	struct wm_buf layout, input, rest;
+	struct wm_get in;
+	size_t wants_count;
+
+	wm_buf_init(&layout, WM_BUF_UNBOUNDED);
+	wm_buf_init(&input, WM_BUF_UNBOUNDED);
+	wm_buf_init(&rest, WM_BUF_UNBOUNDED);
+	struct wm_reader *reader = new_reader(job, &wants_count);
+	wm_reader_open(reader, way == WAY_SEEK ? open_text(text) : open_pipe(text), "a");
+	read_some(reader, job, wants_count, count);
+	struct wm_reader_position at = wm_reader_position(reader);
+	wm_reader_encode_layout(reader, &layout);
+	wm_reader_encode_input(reader, &input);
+	/* What was not read when it was left comes through the next pipe. */
+	wm_buf_add(&rest, at.rest.data, at.rest.len);
+	wm_reader_free(reader);
+
+	reader = new_reader(job, &wants_count);
+	wm_get_init(&in, layout.len == 0 ? wm_span("", 0) : wm_buf_span(&layout));
+	if (!wm_reader_decode_layout(reader, &in))
+		wm_buf_add_text(&got, "NO LAYOUT ");
+	const struct wm_reader_start start = {
+		.offset = at.offset,
+		.lines = at.lines,
+		.input = wm_buf_span(&input),
+		.is_continued = way == WAY_CONTINUE,
+		.rest = way == WAY_CONTINUE && rest.len != 0 ? wm_buf_span(&rest) : wm_span("", 0),
+	};
+	size_t read_len = (size_t)at.offset + rest.len;
+	int fd = way == WAY_SEEK    ? open_text(text)
+		: way == WAY_REPLAY ? open_pipe(text)
+				    : open_pipe(wm_span(text.data + read_len, text.len - read_len));
+	wm_reader_open_at(reader, fd, "a", &start);
+	read_some(reader, job, wants_count, SIZE_MAX);
+	wm_reader_free(reader);
+	wm_buf_release(&layout);
+	wm_buf_release(&input);
+	wm_buf_release(&rest);
+}
+
+/* An input that is left anywhere and gone on with gives what it gives in one piece. */
+static void
+test_going_on(void)
+{
+	static const struct {
+		const char *name;
+		struct job job;
+	} jobs[] = {
+		{ "CSV", { .wants = "b a", .inputs = { SPAN("a,b\n1,2\n\n3,4\nx\na,b\n5,6\n7,8\n") } } },
+		{ "CSV with quotes, a mark and CR LF",
+			{ .wants = "a b",
+				.inputs = { SPAN("\xEF\xBB\xBF"
+						 "a,b\r\n\"1\r\n1\",\"2\"\"\"\r\n3,4\r\n\"x\"y,\r\n5,\"6") } } },
+		{ "CSV without header",
+			{ .options.no_header = true, .wants = "2", .inputs = { SPAN("1,2\n3,4\n\n5,6\n7") } } },
+		{ "CSV with names", { .options.columns = "k,v", .wants = "v", .inputs = { SPAN("1,2\n3,4\n5,6\n") } } },
+		{ "NDJSON", { .wants = "a", .inputs = { SPAN("\n{\"a\":1}\n{\"b\":2}\nx\n\n{\"a\":3}\n{\"a\":4}") } } },
+		{ "logfmt",
+			{ .options.format = WM_FORMAT_LOGFMT,
+				.wants = "a",
+				.inputs = { SPAN("a=1 b=2\n\na=3\nb=4\n") } } },
+		{ "CSV with records that are too long",
+			{ .options.record_bytes_max = 9,
+				.wants = "a",
+				.inputs = { SPAN(
+					"a,b\n1,2\n\"too\n long\",in two lines\n3,4\nfar,too long\n5,6\n") } } },
+		{ "NDJSON with lines that are too long",
+			{ .options.record_bytes_max = 12,
+				.wants = "a",
+				.inputs = { SPAN("{\"a\":1}\n{\"a\":\"far too long\"}\n{\"a\":2}\n") } } },
+	};
+	static const char *const ways[] = { "sought", "continued", "replayed" };
+	struct wm_buf whole;
+
+	wm_buf_init(&whole, WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+		for (enum way way = 0; way < WAYS; way++) {
+			bool is_same = true;
+
+			for (size_t read_bytes = 1; read_bytes <= 4096 && is_same; read_bytes = read_bytes * 7 + 1) {
+				struct job job = jobs[i].job;
+				size_t wants_count;
+
+				job.options.read_bytes_max = read_bytes;
+				wm_buf_reset(&whole);
+				wm_buf_reset(&got);
+				struct wm_reader *reader = new_reader(&job, &wants_count);
+				wm_reader_open(reader, open_text(job.inputs[0]), "a");
+				read_some(reader, &job, wants_count, SIZE_MAX);
+				wm_reader_free(reader);
+				wm_buf_add(&whole, got.data, got.len);
+				for (size_t count = 0; count < 9 && is_same; count++) {
+					wm_buf_reset(&got);
+					read_in_two(&job, count, way);
+					is_same = wm_span_equal(wm_buf_span(&got), wm_buf_span(&whole));
+				}
+			}
+			if (!tap_ok(is_same, "%s: left anywhere and %s, the same records", jobs[i].name, ways[way]))
+				printf("#   got  '%.*s'\n#   want '%.*s'\n", (int)got.len, got.data, (int)whole.len,
+					whole.data);
+		}
+	}
+	wm_buf_release(&whole);
+}
+
+/* What the end cuts off is left for later, where that is asked for. */
+static void
+test_partial(void)
+{
+	static const struct {
+		const char *name;
+		struct job job;
+		const char *want;
+		uint64_t offset;
+	} cases[] = {
+		{ "a CSV record", { .wants = "a", .inputs = { SPAN("a\n1\n2") } }, "2(1) ", 4 },
+		{ "a quoted field", { .wants = "a", .inputs = { SPAN("a\n1\n\"2\n") } }, "2(1) ", 4 },
+		{ "a header", { .wants = "a", .inputs = { SPAN("\na,b") } }, "", 1 },
+		{ "a line of NDJSON", { .wants = "a", .inputs = { SPAN("{\"a\":1}\n{\"a\":2}") } }, "1(1) ", 8 },
+		{ "a line of text",
+			{ .options.format = WM_FORMAT_LOGFMT, .wants = "a", .inputs = { SPAN("a=1\na=2") } }, "1(1) ",
+			4 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct job job = cases[i].job;
+		size_t wants_count;
+
+		job.options.keeps_partial = true;
+		wm_buf_reset(&got);
+		struct wm_reader *reader = new_reader(&job, &wants_count);
+		wm_reader_open(reader, open_text(job.inputs[0]), "a");
+		read_some(reader, &job, wants_count, SIZE_MAX);
+		struct wm_reader_position at = wm_reader_position(reader);
+		tap_ok(wm_span_is(got.len == 0 ? wm_span("", 0) : wm_buf_span(&got), cases[i].want) && at.is_at_end &&
+				at.offset == cases[i].offset && at.rest.len == job.inputs[0].len - cases[i].offset,
+			"%s that the end cuts off is left", cases[i].name);
+		wm_reader_free(reader);
+	}
+}
+
 int
 main(void)
 {
@@ -1137,6 +1333,8 @@ main(void)
 	test_many_rows();
 	test_ndjson_against_model();
 	test_pipe();
+	test_going_on();
+	test_partial();
 	wm_buf_release(&got);
 	return tap_done();
 }

@@ -355,6 +355,59 @@ test_digits(struct wm_buf *out)
 	}
 }
 
+/* Two runs, the first as a checkpoint keeps it: their totals are those of one. */
+static void
+test_totals(struct wm_buf *out)
+{
+	struct report one, first, before, second;
+	struct wm_get in;
+
+	report_init(&one, "wm-window", "windowing");
+	report_init(&first, "wm-window", "windowing");
+	report_init(&before, "wm-window", "windowing");
+	report_init(&second, "wm-window", "windowing");
+	feed(&one, "..L.P..LL");
+	feed(&first, "..L.");
+	feed(&second, "P..LL");
+	struct report *const parts[] = { &one, &first, &one, &second };
+	for (size_t i = 0; i < 4; i++) {
+		parts[i]->rows_in += 2;
+		report_reject(parts[i], "bad-time");
+		report_reject(parts[i], i % 2 == 0 ? "ragged" : i == 1 ? "ragged" : "ragged");
+		report_times_add(&parts[i]->batch_times, i < 2 ? 5000000 : -7000000);
+		report_next_batch(parts[i], WM_TIME_NONE);
+		parts[i]->lines_blank += 3;
+		parts[i]->disorder_max_us = i < 2 ? 9000000 : one.disorder_max_us;
+	}
+	second.disorder_max_us = 4000000;
+	report_encode(&first, out);
+	wm_get_init(&in, wm_buf_span(out));
+	tap_ok(report_decode(&before, &in) && wm_get_left(&in) == 0, "counts come back from bytes");
+	for (size_t len = 0; len < out->len; len++) {
+		struct report cut;
+
+		report_init(&cut, "wm-window", "windowing");
+		wm_get_init(&in, wm_span(out->data, len));
+		if (report_decode(&cut, &in))
+			tap_ok(false, "%zu bytes are no counts", len);
+	}
+	wm_buf_reset(out);
+	report_add_before(&second, &before);
+	const struct report_state none = { 0 };
+	struct wm_buf want;
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	report_final(&one, &none, WM_TIME_NONE, 0, 0, &want);
+	report_final(&second, &none, WM_TIME_NONE, 0, 0, out);
+	tap_ok(wm_span_equal(wm_buf_span(&want), wm_buf_span(out)), "two runs count as one");
+	wm_buf_reset(out);
+	second.run = &first;
+	report_final(&second, &none, WM_TIME_NONE, 0, 0, out);
+	tap_ok(memmem(out->data, out->len, "\"run\":{\"rows_in\":6,", 19) != NULL,
+		"and the last one is told by itself");
+	wm_buf_reset(out);
+	wm_buf_release(&want);
+}
+
 int
 main(void)
 {
@@ -367,6 +420,7 @@ main(void)
 	test_summary(&out);
 	test_summary_of_guards(&out);
 	test_digits(&out);
+	test_totals(&out);
 	wm_buf_release(&out);
 	return tap_done();
 }
