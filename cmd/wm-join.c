@@ -414,6 +414,18 @@ punctuate(struct joiner *j)
 	pairs_put_punctuation(j->pairs, &value);
 }
 
+/* So many records ahead the memory that a record needs is asked for, which takes about as long as they do. */
+#define FORESEEN_RECORDS 6
+
+static inline void
+foresee(struct joiner *j, enum wm_join_side side)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+
+	if (j->keys_count != 0 && stream_foresee(j->streams[side], FORESEEN_RECORDS, keys, j->keys_count))
+		wm_join_foresee(j->join, keys);
+}
+
 static inline void
 judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 {
@@ -436,6 +448,7 @@ judge(struct joiner *j, enum wm_join_side side, const struct stream_row *row)
 	else
 		stream_used(s, 0);
 	drain(j, combined_us(j));
+	foresee(j, side);
 }
 
 /* The watermark of a side has moved, or it has ended. */

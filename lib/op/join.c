@@ -31,7 +31,7 @@
 #define ROW_HEAD_BYTES sizeof(struct wm_entry *)
 
 /* Entries so far ahead are on their way from memory while keys are swept. */
-#define SWEPT_AHEAD 8
+#define SWEPT_AHEAD 32
 
 /*
  * What a record needs comes from memory in three steps, each of which needs the one before: the place of its key, the entry
@@ -237,14 +237,18 @@ sweep(struct wm_join *j)
 	uint64_t held = j->sides[LEFT].held + j->sides[RIGHT].held;
 
 	for (j->to_sweep += j->keys.count; j->to_sweep > held && j->keys.count != 0; j->to_sweep -= held + 1) {
+		size_t before = j->swept;
 		struct wm_entry *entry = wm_keyed_next(&j->keys, &j->swept);
 
 		if (entry == NULL) {
 			j->swept = 0;
 			continue;
 		}
-		wm_keyed_fetch_entry(&j->keys, j->swept + SWEPT_AHEAD);
-		fetch_series(wm_keyed_at_place(&j->keys, j->swept + SWEPT_AHEAD / 2));
+		/* Many places are empty. */
+		for (size_t at = before; at < j->swept; at++) {
+			wm_keyed_fetch_entry(&j->keys, at + SWEPT_AHEAD);
+			fetch_series(wm_keyed_at_place(&j->keys, at + SWEPT_AHEAD / 2));
+		}
 		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
 			wm_series_drop(&key_of(entry)->series[s], j->sides[s].bound_us, &j->series_bytes);
 		drop_if_unused(j, entry);

@@ -47,12 +47,13 @@ wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 		__builtin_prefetch(&keyed->slots[hash & keyed->mask]);
 }
 
-/* Has an entry with a short key fetched, which may lie across two lines. NULL will do. */
+/* Has an entry with a key of up to some 40 bytes fetched, which may lie across three lines. NULL will do. */
 __attribute__((always_inline)) static inline void
 wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 {
 	__builtin_prefetch(entry);
 	__builtin_prefetch((const void *)((uintptr_t)entry + 15 + keyed->value_bytes));
+	__builtin_prefetch((const void *)((uintptr_t)entry + 47 + keyed->value_bytes));
 }
 
 /* What is at its place, which is most likely its entry; NULL if there is nothing. */
