@@ -38,6 +38,10 @@
 /* After so many rows it is looked again whether a commit is due that had to wait. */
 #define ATTEND_ROWS 64
 
+/* Whether the state is too large is looked at once in so many rows; the farther the limit, the later. */
+#define STATE_ROWS 2048
+#define STATE_BYTES_A_ROW 4096
+
 /* Progress by the clock comes at most so often. */
 #define TICK_US 1000000
 
@@ -78,6 +82,7 @@ struct run {
 	struct keep *keep;    /* NULL: there is no checkpoint */
 	const struct keep_state *kept;
 	uint64_t state_bytes_max;
+	uint64_t state_row; /* before it the state is looked at; UINT64_MAX: never */
 	bool is_at_limit;
 	uint64_t rows_committed; /* rows_in at the last commit */
 	bool is_flushed;         /* the end of time was handed out */
@@ -966,7 +971,23 @@ stream_begin(struct stream *s, const struct wm_span *names, size_t names_count)
 
 /* Going on, and keeping */
 
-/* When it is to be looked next whether a commit is due, by rows. */
+/* Before which row it is looked next whether the state is too large, or a commit due. */
+static void
+plan_attention(struct run *run)
+{
+	uint64_t rows_in = run->report.rows_in, attend_row = run->state_row;
+
+	if (run->keep != NULL && run->streams[0]->common->checkpoint_rows != 0) {
+		uint64_t due_row = keep_due_row(run->keep);
+
+		/* One that is due waits for a better moment. */
+		due_row = due_row > rows_in ? due_row : rows_in + ATTEND_ROWS;
+		attend_row = due_row < attend_row ? due_row : attend_row;
+	}
+	for (size_t i = 0; i < run->streams_count; i++)
+		run->streams[i]->attend_row = attend_row;
+}
+
 static void
 plan_commit(struct stream *s, int64_t began_us)
 {
@@ -974,8 +995,7 @@ plan_commit(struct stream *s, int64_t began_us)
 
 	keep_plan(keep, s->run->report.rows_in, began_us, clock_us(CLOCK_MONOTONIC));
 	s->run->rows_committed = s->run->report.rows_in;
-	for (size_t i = 0; i < s->run->streams_count; i++)
-		s->run->streams[i]->attend_row = s->common->checkpoint_rows == 0 ? UINT64_MAX : keep_due_row(keep);
+	plan_attention(s->run);
 }
 
 /* What follows from what was kept. */
@@ -997,8 +1017,11 @@ stream_resume(struct stream *s)
 	uint64_t limit = s->common->state_bytes_max;
 
 	run->state_bytes_max = limit == 0 ? memory_usable() / 2 : limit;
-	if (run->keep == NULL)
+	run->state_row = run->kept == NULL || run->kept->bytes == NULL || limit == UINT64_MAX ? UINT64_MAX : 0;
+	if (run->keep == NULL) {
+		plan_attention(run);
 		return;
+	}
 	int64_t began_us = clock_us(CLOCK_MONOTONIC);
 	keep_begin(run->keep, run->outputs, &run->report, &run->before, run->kept, clock_us(CLOCK_REALTIME), began_us);
 	run->is_started = true;
@@ -1077,8 +1100,8 @@ stop_at_limit(struct stream *s, size_t bytes)
 {
 	const char *bound = s->run->kept->bound;
 
-	cli_warn("the state takes %zu MiB, and %" PRIu64 " MiB are allowed: stopped%s: raise --state-limit%s%s",
-		bytes >> 20, s->run->state_bytes_max >> 20, s->run->keep == NULL ? "" : " (the checkpoint is good)",
+	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s",
+		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
 		bound == NULL ? "" : ", or bound it with ", bound == NULL ? "" : bound);
 	s->run->is_at_limit = true;
 }
@@ -1087,13 +1110,17 @@ stop_at_limit(struct stream *s, size_t bytes)
 static void
 check_state(struct stream *s)
 {
-	const struct keep_state *kept = s->run->kept;
+	struct run *run = s->run;
 
-	if (kept == NULL || kept->bytes == NULL || s->run->state_bytes_max == UINT64_MAX)
+	if (run->state_row == UINT64_MAX)
 		return;
-	size_t bytes = kept->bytes(kept->self);
-	if (bytes > s->run->state_bytes_max)
+	size_t bytes = run->kept->bytes(run->kept->self);
+	if (bytes > run->state_bytes_max) {
 		stop_at_limit(s, bytes);
+		return;
+	}
+	uint64_t rows = (run->state_bytes_max - bytes) / STATE_BYTES_A_ROW;
+	run->state_row = run->report.rows_in + (rows > STATE_ROWS ? rows : STATE_ROWS);
 }
 
 /* Progress */
@@ -1386,10 +1413,9 @@ begin_file(struct stream *s)
 static bool
 has_plain_records(const struct stream *s)
 {
-	return s->is_each && s->attend_row == UINT64_MAX && s->common->position == NULL && !s->has_sources &&
-		!s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival &&
-		s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL &&
-		!s->facts.nulls_move_nothing;
+	return s->is_each && s->common->position == NULL && !s->has_sources && !s->band.is_there &&
+		!s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival && s->time_fields_count == 1 &&
+		s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing;
 }
 
 /* Whether one of the columns that the tool asked for is null. */
@@ -1627,8 +1653,7 @@ attend(struct stream *s)
 		return true;
 	if (is_commit_due(s) && can_commit(s->run))
 		commit(s);
-	else if (s->attend_row != UINT64_MAX)
-		s->attend_row = s->run->report.rows_in + ATTEND_ROWS;
+	plan_attention(s->run);
 	return false;
 }
 
@@ -1743,7 +1768,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	struct wm_reject reject;
 	struct wm_err err;
 
-	if (!is_plain && s->run->report.rows_in >= s->attend_row && attend(s)) {
+	if (s->run->report.rows_in >= s->attend_row && attend(s)) {
 		*is_due = begin_end(s);
 		return false;
 	}
