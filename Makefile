@@ -51,6 +51,8 @@ UNIT := \
 
 FUZZ := checkpoint lines records
 
+FAULTS := fail_at fail_memory kill_at short_reads
+
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)
 TOOL_BINARIES := $(TOOLS:%=$B/%)
@@ -97,7 +99,7 @@ $B/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $<
 
-tests: all unit $(FUZZ_BINARIES) $B/tests/fault/short_reads.so $B/tests/fault/kill_at.so
+tests: all unit $(FUZZ_BINARIES) $(FAULTS:%=$B/tests/fault/%.so)
 
 check: tests
 	WM_BIN=$B tests/run

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cmd/progress.h"
 #include "lib/base/buf.h"
@@ -250,6 +251,12 @@ void cli_bar_end(void);
 
 /* One line on standard error, unless it is NULL, and status 0: there was nothing to do. */
 _Noreturn void cli_done(const char *format, ...) WM_PRINTF(1, 2);
+
+/*
+ * open(), which an interruption does not end, unless it waits for the other side of a FIFO: then -1 and EINTR, as a signal
+ * may have asked for an end.
+ */
+int cli_open(const char *path, int flags, mode_t mode);
 
 /* Prints err's message and exits with its status. */
 _Noreturn void cli_die(const struct wm_err *err);

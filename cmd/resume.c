@@ -1203,6 +1203,12 @@ resume_start(const struct resume *r, size_t input)
 }
 
 bool
+resume_is_pipe(const struct resume *r, size_t input)
+{
+	return r->inputs[input].is_pipe;
+}
+
+bool
 resume_has_new_input(const struct resume *r)
 {
 	for (size_t i = 0; i < r->inputs_count; i++)

@@ -146,6 +146,9 @@ struct resume_start {
 /* After resume_decide(). */
 struct resume_start resume_start(const struct resume *r, size_t input);
 
+/* Whether it was found to be no regular file. After resume_decide(). */
+bool resume_is_pipe(const struct resume *r, size_t input);
+
 /* Whether any input may hold something that was not processed; a pipe may. */
 bool resume_has_new_input(const struct resume *r);
 

@@ -371,10 +371,9 @@ begin_file(struct stream *s)
 static bool
 has_plain_records(const struct stream *s)
 {
-	return s->is_each && s->attend_row == UINT64_MAX && s->common->position == NULL && !s->has_sources &&
-		!s->band.is_there && !s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival &&
-		s->time_fields_count == 1 && s->sources.guards == NULL && s->common->zone == NULL &&
-		!s->facts.nulls_move_nothing;
+	return s->is_each && s->common->position == NULL && !s->has_sources && !s->band.is_there &&
+		!s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival && s->time_fields_count == 1 &&
+		s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing;
 }
 
 /* Whether one of the columns that the tool asked for is null. */
@@ -613,8 +612,7 @@ attend(struct stream *s)
 		return true;
 	if (stream_is_commit_due(s) && stream_can_commit(s->run))
 		stream_commit(s);
-	else if (s->attend_row != UINT64_MAX)
-		s->attend_row = s->run->report.rows_in + ATTEND_ROWS;
+	stream_plan_attention(s->run);
 	return false;
 }
 
@@ -729,7 +727,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	struct wm_reject reject;
 	struct wm_err err;
 
-	if (!is_plain && s->run->report.rows_in >= s->attend_row && attend(s)) {
+	if (s->run->report.rows_in >= s->attend_row && attend(s)) {
 		*is_due = begin_end(s);
 		return false;
 	}

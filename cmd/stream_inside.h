@@ -29,6 +29,10 @@
 /* After so many rows it is looked again whether a commit is due that had to wait. */
 #define ATTEND_ROWS 64
 
+/* Whether the state is too large is looked at once in so many rows; the farther the limit, the later. */
+#define STATE_ROWS 2048
+#define STATE_BYTES_A_ROW 4096
+
 /* Progress by the clock comes at most so often. */
 #define TICK_US 1000000
 
@@ -69,6 +73,7 @@ struct run {
 	struct keep *keep;    /* NULL: there is no checkpoint */
 	const struct keep_state *kept;
 	uint64_t state_bytes_max;
+	uint64_t state_row; /* before it the state is looked at; UINT64_MAX: never */
 	bool is_at_limit;
 	uint64_t rows_committed; /* rows_in at the last commit */
 	bool is_flushed;         /* the end of time was handed out */
@@ -191,6 +196,9 @@ bool stream_can_commit(const struct run *run);
 
 /* All that the records before let go was written: a commit. */
 void stream_commit(struct stream *s);
+
+/* Before which row it is looked next whether the state is too large, or a commit due. */
+void stream_plan_attention(struct run *run);
 
 /* Whether the operator holds too much. */
 void stream_check_state(struct stream *s);

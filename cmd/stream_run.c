@@ -85,7 +85,22 @@ stream_start_outputs(struct stream *s, bool is_last)
 
 /* Going on, and keeping */
 
-/* When it is to be looked next whether a commit is due, by rows. */
+void
+stream_plan_attention(struct run *run)
+{
+	uint64_t rows_in = run->report.rows_in, attend_row = run->state_row;
+
+	if (run->keep != NULL && run->streams[0]->common->checkpoint_rows != 0) {
+		uint64_t due_row = keep_due_row(run->keep);
+
+		/* One that is due waits for a better moment. */
+		due_row = due_row > rows_in ? due_row : rows_in + ATTEND_ROWS;
+		attend_row = due_row < attend_row ? due_row : attend_row;
+	}
+	for (size_t i = 0; i < run->streams_count; i++)
+		run->streams[i]->attend_row = attend_row;
+}
+
 static void
 plan_commit(struct stream *s, int64_t began_us)
 {
@@ -93,8 +108,7 @@ plan_commit(struct stream *s, int64_t began_us)
 
 	keep_plan(keep, s->run->report.rows_in, began_us, stream_clock_us(CLOCK_MONOTONIC));
 	s->run->rows_committed = s->run->report.rows_in;
-	for (size_t i = 0; i < s->run->streams_count; i++)
-		s->run->streams[i]->attend_row = s->common->checkpoint_rows == 0 ? UINT64_MAX : keep_due_row(keep);
+	stream_plan_attention(s->run);
 }
 
 /* What follows from what was kept. */
@@ -116,8 +130,11 @@ stream_resume(struct stream *s)
 	uint64_t limit = s->common->state_bytes_max;
 
 	run->state_bytes_max = limit == 0 ? memory_usable() / 2 : limit;
-	if (run->keep == NULL)
+	run->state_row = run->kept == NULL || run->kept->bytes == NULL || limit == UINT64_MAX ? UINT64_MAX : 0;
+	if (run->keep == NULL) {
+		stream_plan_attention(run);
 		return;
+	}
 	int64_t began_us = stream_clock_us(CLOCK_MONOTONIC);
 	keep_begin(run->keep, run->outputs, &run->report, &run->before, run->kept, stream_clock_us(CLOCK_REALTIME),
 		began_us);
@@ -195,8 +212,8 @@ stop_at_limit(struct stream *s, size_t bytes)
 {
 	const char *bound = s->run->kept->bound;
 
-	cli_warn("the state takes %zu MiB, and %" PRIu64 " MiB are allowed: stopped%s: raise --state-limit%s%s",
-		bytes >> 20, s->run->state_bytes_max >> 20, s->run->keep == NULL ? "" : " (the checkpoint is good)",
+	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s",
+		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
 		bound == NULL ? "" : ", or bound it with ", bound == NULL ? "" : bound);
 	s->run->is_at_limit = true;
 }
@@ -204,13 +221,17 @@ stop_at_limit(struct stream *s, size_t bytes)
 void
 stream_check_state(struct stream *s)
 {
-	const struct keep_state *kept = s->run->kept;
+	struct run *run = s->run;
 
-	if (kept == NULL || kept->bytes == NULL || s->run->state_bytes_max == UINT64_MAX)
+	if (run->state_row == UINT64_MAX)
 		return;
-	size_t bytes = kept->bytes(kept->self);
-	if (bytes > s->run->state_bytes_max)
+	size_t bytes = run->kept->bytes(run->kept->self);
+	if (bytes > run->state_bytes_max) {
 		stop_at_limit(s, bytes);
+		return;
+	}
+	uint64_t rows = (run->state_bytes_max - bytes) / STATE_BYTES_A_ROW;
+	run->state_row = run->report.rows_in + (rows > STATE_ROWS ? rows : STATE_ROWS);
 }
 
 /* Progress */
