@@ -27,7 +27,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
-CMD := advice band cli contents explain expose inputs keep memory metrics outputs pairs passing plot progress report results resume sections sources stream terminal windows
+CMD := advice band cli contents explain expose held inputs keep memory metrics outputs pairs passing plot progress report results resume sections sources stream terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \

@@ -2,9 +2,7 @@
  * wm-checkpoint - look into a checkpoint.
  *
  * Takes no lock and changes nothing. cmd/contents decodes what all tools keep;
- * STAT is decoded here, by the operators themselves: a state is loaded into a
- * new one, and what that would let go at the end of time is what it holds. See
- * wm-checkpoint(1).
+ * cmd/held what the operator holds. See wm-checkpoint(1).
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,17 +13,12 @@
 
 #include "cmd/cli.h"
 #include "cmd/contents.h"
+#include "cmd/held.h"
 #include "cmd/outputs.h"
 #include "cmd/windows.h"
 #include "lib/base/hash.h"
-#include "lib/base/limits.h"
-#include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
-#include "lib/op/dedup.h"
-#include "lib/op/sessions.h"
-#include "lib/op/sort.h"
-#include "lib/op/windowing.h"
 #include "lib/record/writer.h"
 #include "lib/time/duration.h"
 #include "lib/time/zone.h"
@@ -122,231 +115,24 @@ add_source(struct wm_buf *out, const struct contents *c, size_t number, size_t s
 		add_shown(out, stream->sources[source].name);
 }
 
-/* ---- what a state is, back from the options ---- */
-
-/* What STAT is of, as far as this program takes it apart. */
-struct state {
-	struct wm_agg *agg;
-	struct wm_windows windows;
-	struct wm_pane_options panes;
-	size_t keys_count;
-	enum wm_window_mode mode;
-	struct wm_windowing *windowing;
-	struct wm_sessions *sessions;
-	struct wm_sort *sort;
-	struct wm_dedup *dedup;
-};
-
-static bool
-fail_options(const struct contents *c, struct wm_err *err)
-{
-	return sections_damaged(WM_CHECKPOINT_OPTS, c->path, err);
-}
-
-/* Windows of wm-window, or none (has_windows false: sessions, another tool); false where the options cannot be. */
-static bool
-read_windows(struct contents *c, struct wm_windows *windows, bool *has_windows, struct wm_err *err)
-{
-	const char *tumbling = contents_option(c, "--tumbling"), *sliding = contents_option(c, "--sliding");
-	const char *cumulating = contents_option(c, "--cumulating"), *offset = contents_option(c, "--offset");
-	int64_t offset_us = 0;
-	bool is_read = true;
-	struct wm_err why;
-
-	*has_windows = false;
-	if (strcmp(c->file.tool, "wm-window") != 0 || (tumbling == NULL && sliding == NULL && cumulating == NULL))
-		return true;
-	if (c->lacks_zone)
-		return wm_err_set(err, WM_ERR_IO, "%s: was made with --tz, of a zone that is not known here", c->path);
-	if (offset != NULL && !wm_duration_parse_fixed(wm_span_of(offset), &offset_us, &why))
-		return fail_options(c, err);
-	*has_windows = true;
-	if (tumbling != NULL)
-		is_read = windows_read_tumbling(windows, "--tumbling", tumbling, &c->common, offset_us, &why);
-	else if (sliding != NULL)
-		is_read = windows_read_sliding(windows, "--sliding", sliding, offset_us, &why);
-	else
-		is_read = windows_read_cumulating(windows, "--cumulating", cumulating, offset_us, &why);
-	return is_read || fail_options(c, err);
-}
-
-static bool
-count_columns(const char *list, size_t *count)
-{
-	struct wm_span rest = list == NULL ? wm_span(NULL, 0) : wm_span_of(list), part;
-
-	for (*count = 0; wm_list_next(&rest, ',', &part);)
-		if (++*count > WM_KEYS_MAX)
-			return false;
-	return true;
-}
-
-static bool
-read_mode(const char *text, enum wm_window_mode *mode)
-{
-	*mode = WM_MODE_APPEND;
-	if (text != NULL && strcmp(text, "update") == 0)
-		*mode = WM_MODE_UPDATE;
-	else if (text != NULL && strcmp(text, "complete") == 0)
-		*mode = WM_MODE_COMPLETE;
-	else
-		return text == NULL || strcmp(text, "append") == 0;
-	return true;
-}
-
-/* "100rows" or "event:10s". */
-static bool
-read_early(const char *text, struct wm_pane_options *panes)
-{
-	struct wm_err why;
-	uint64_t rows = 0;
-	size_t at = 0;
-
-	if (text == NULL)
-		return true;
-	if (strncmp(text, "event:", 6) == 0)
-		return windows_read_length("--early", wm_span_of(text + 6), &panes->early_period_us, &why);
-	for (; text[at] >= '0' && text[at] <= '9' && rows < UINT64_MAX / 100; at++)
-		rows = rows * 10 + (uint64_t)(text[at] - '0');
-	panes->early_rows = rows;
-	return rows != 0 && strcmp(text + at, "rows") == 0;
-}
-
-/* wm-window's operator, new and of the options of the file. */
-static bool
-open_windowing(struct contents *c, struct state *state, struct wm_err *err)
-{
-	const char *lateness = contents_option(c, "--allowed-lateness"), *kind = contents_option(c, "--panes");
-	const char *fill = contents_option(c, "--fill"), *aggregate = contents_option(c, "--aggregate");
-	struct wm_pane_options *panes = &state->panes;
-	bool is_spark = c->common.is_spark && c->common.delay.text != NULL, has_windows;
-	struct wm_err why;
-
-	if (!read_windows(c, &state->windows, &has_windows, err))
-		return false;
-	bool is_read = read_mode(contents_option(c, "--mode"), &state->mode) &&
-		count_columns(contents_option(c, "--group-by"), &state->keys_count) &&
-		read_early(contents_option(c, "--early"), panes);
-	if (is_read && lateness != NULL && state->mode != WM_MODE_COMPLETE)
-		is_read = wm_duration_parse_fixed(wm_span_of(lateness), &panes->allowed_lateness_us, &why) &&
-			panes->allowed_lateness_us >= 0;
-	panes->is_discarding = kind != NULL && strcmp(kind, "discarding") == 0;
-	bool has_panes = wm_pane_options_many(panes);
-	bool is_early = panes->early_rows != 0 || panes->early_period_us != 0 || panes->is_discarding;
-	if (!is_read || (is_early && state->mode != WM_MODE_APPEND) ||
-		(!has_windows && state->mode == WM_MODE_UPDATE) ||
-		(fill != NULL &&
-			(!has_windows || has_panes || state->mode != WM_MODE_APPEND ||
-				!wm_windows_are_disjoint(&state->windows))))
-		return fail_options(c, err);
-	state->agg = aggregate == NULL ? NULL : wm_agg_parse(wm_span_of(aggregate), &why);
-	if (state->agg == NULL)
-		return fail_options(c, err);
-	if (!has_windows) {
-		state->sessions =
-			wm_sessions_new(state->agg, state->keys_count, state->mode, has_panes ? panes : NULL, is_spark);
-		return true;
-	}
-	state->windowing = wm_windowing_new(
-		&state->windows, state->agg, state->keys_count, state->mode, has_panes ? panes : NULL, is_spark);
-	if (fill != NULL)
-		wm_windowing_fill(state->windowing, strcmp(fill, "prev") == 0);
-	return true;
-}
-
-static bool
-open_dedup(struct contents *c, struct state *state, struct wm_err *err)
-{
-	const char *remember = contents_option(c, "--remember");
-	struct wm_dedup_options options = { .remember_us = c->common.delay.us, .is_spark = c->common.is_spark };
-	struct wm_err why;
-
-	options.memory = contents_option(c, "--forever") != NULL ? WM_DEDUP_FOREVER
-		: contents_option(c, "--with-time") != NULL      ? WM_DEDUP_WITH_TIME
-								 : WM_DEDUP_WITHIN_WATERMARK;
-	if (!count_columns(contents_option(c, "--key"), &options.keys_count) ||
-		(remember != NULL &&
-			(!wm_duration_parse_fixed(wm_span_of(remember), &options.remember_us, &why) ||
-				options.remember_us < 0)))
-		return fail_options(c, err);
-	if (options.keys_count == 0)
-		options.keys_count = 1; /* the whole record */
-	state->dedup = wm_dedup_new(&options);
-	return true;
-}
-
-static void
-close_state(struct state *state)
-{
-	wm_windowing_free(state->windowing);
-	wm_sessions_free(state->sessions);
-	if (state->sort != NULL)
-		wm_sort_free(state->sort);
-	if (state->dedup != NULL)
-		wm_dedup_free(state->dedup);
-	if (state->agg != NULL)
-		wm_agg_free(state->agg);
-}
-
-static bool
-decode_state(struct state *state, struct wm_get *in)
-{
-	if (state->windowing != NULL)
-		return wm_windowing_decode(state->windowing, in);
-	if (state->sessions != NULL)
-		return wm_sessions_decode(state->sessions, in);
-	if (state->sort != NULL) {
-		(void)wm_get_u8(in); /* whether records came since some were let go */
-		return wm_sort_decode(state->sort, in);
-	}
-	return wm_dedup_decode(state->dedup, in);
-}
-
-/* Takes STAT apart where that can be done: state is all zero where not. On failure there is nothing to close. */
-static bool
-open_state(struct contents *c, struct state *state, struct wm_err *err)
-{
-	const char *name = c->file.tool;
-	struct wm_get in;
-
-	*state = (struct state){ 0 };
-	/* All tools have had one version so far. */
-	if (!sections_open(&c->file, WM_CHECKPOINT_STAT, 1, c->path, &in, err))
-		return false;
-	if (c->file.sections[WM_CHECKPOINT_STAT].version == KEEP_STATE_ANEW)
-		return sections_close(WM_CHECKPOINT_STAT, c->path, &in, err);
-	if (strcmp(name, "wm-sort") == 0)
-		state->sort = wm_sort_new(c->common.merge, c->common.is_spark);
-	else if (strcmp(name, "wm-dedup") == 0 ? !open_dedup(c, state, err)
-					       : strcmp(name, "wm-window") == 0 && !open_windowing(c, state, err)) {
-		close_state(state);
-		return false;
-	}
-	if (state->windowing == NULL && state->sessions == NULL && state->sort == NULL && state->dedup == NULL)
-		return true;
-	bool is_whole = decode_state(state, &in) ? sections_close(WM_CHECKPOINT_STAT, c->path, &in, err)
-						 : sections_damaged(WM_CHECKPOINT_STAT, c->path, err);
-	if (!is_whole)
-		close_state(state);
-	return is_whole;
-}
+/* ---- show ---- */
 
 /* "7 open windows", where the state tells it; else its size. */
 static void
-add_state(struct wm_buf *out, struct contents *c, struct state *state)
+add_state(struct wm_buf *out, struct contents *c, struct held *held)
 {
 	const struct wm_checkpoint_section *section = &c->file.sections[WM_CHECKPOINT_STAT];
 	uint64_t count = 0;
 	const char *what = NULL;
 
-	if (state->windowing != NULL)
-		count = wm_windowing_open_count(state->windowing), what = "open window";
-	else if (state->sessions != NULL)
-		count = wm_sessions_open_count(state->sessions), what = "open session";
-	else if (state->sort != NULL)
-		count = wm_sort_count(state->sort), what = "held row";
-	else if (state->dedup != NULL)
-		count = wm_dedup_counts(state->dedup).keys, what = "remembered key";
+	if (held->windowing != NULL)
+		count = wm_windowing_open_count(held->windowing), what = "open window";
+	else if (held->sessions != NULL)
+		count = wm_sessions_open_count(held->sessions), what = "open session";
+	else if (held->sort != NULL)
+		count = wm_sort_count(held->sort), what = "held row";
+	else if (held->dedup != NULL)
+		count = wm_dedup_counts(held->dedup).keys, what = "remembered key";
 	if (section->version == KEEP_STATE_ANEW)
 		wm_buf_add_text(out, "none: the next run begins anew");
 	else if (what != NULL)
@@ -354,8 +140,6 @@ add_state(struct wm_buf *out, struct contents *c, struct state *state)
 	else
 		wm_buf_addf(out, "%zu bytes", section->payload.len);
 }
-
-/* ---- show ---- */
 
 static void
 begin_line(struct wm_buf *out, const char *name)
@@ -453,7 +237,7 @@ show_counts(const struct contents *c, struct wm_buf *out)
 }
 
 static void
-show(struct contents *c, struct wm_buf *out, struct state *state)
+show(struct contents *c, struct wm_buf *out, struct held *held)
 {
 	begin_line(out, "tool");
 	wm_buf_addf(out, "%s\n", c->file.tool);
@@ -475,7 +259,7 @@ show(struct contents *c, struct wm_buf *out, struct state *state)
 	show_inputs(c, out);
 	show_counts(c, out);
 	begin_line(out, "state");
-	add_state(out, c, state);
+	add_state(out, c, held);
 	wm_buf_add_byte(out, '\n');
 }
 
@@ -710,7 +494,7 @@ dump_ledger(const struct contents *c, struct wm_buf *out)
 }
 
 static void
-dump_window(const struct state *state, const struct wm_window_row *row, struct wm_buf *out)
+dump_window(const struct held *held, const struct wm_window_row *row, struct wm_buf *out)
 {
 	struct wm_buf text;
 
@@ -719,25 +503,25 @@ dump_window(const struct state *state, const struct wm_window_row *row, struct w
 	put_time(out, "window_end", row->window_end_us);
 	add_name(out, "key");
 	wm_buf_add_byte(out, '[');
-	for (size_t i = 0; i < state->keys_count; i++) {
+	for (size_t i = 0; i < held->keys_count; i++) {
 		if (i != 0)
 			wm_buf_add_byte(out, ',');
 		wm_json_put_value(out, &row->keys[i]);
 	}
 	wm_buf_add_byte(out, ']');
-	put_count(out, "rows", wm_agg_cell_rows(state->agg, row->cell));
+	put_count(out, "rows", wm_agg_cell_rows(held->agg, row->cell));
 	add_name(out, "results");
 	wm_buf_add_byte(out, '{');
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	for (size_t i = 0; i < wm_agg_outputs_count(state->agg); i++) {
+	for (size_t i = 0; i < wm_agg_outputs_count(held->agg); i++) {
 		wm_buf_reset(&text);
 		enum wm_kind kind =
-			wm_agg_cell_print(state->agg, row->cell, i, row->window_end_us - row->window_start_us, &text);
+			wm_agg_cell_print(held->agg, row->cell, i, row->window_end_us - row->window_start_us, &text);
 		struct wm_value value = { wm_buf_span(&text), kind };
 
 		if (i != 0)
 			wm_buf_add_byte(out, ',');
-		wm_json_put_string(out, wm_agg_output_name(state->agg, i));
+		wm_json_put_string(out, wm_agg_output_name(held->agg, i));
 		wm_buf_add_byte(out, ':');
 		wm_json_put_value(out, &value);
 	}
@@ -748,34 +532,34 @@ dump_window(const struct state *state, const struct wm_window_row *row, struct w
 
 /* Those of mode update, which at the end of time writes nothing, are told by their number alone. */
 static void
-dump_windows(const struct contents *c, struct state *state, struct wm_buf *out)
+dump_windows(const struct contents *c, struct held *held, struct wm_buf *out)
 {
 	/* In complete everything is written at each advance but the last. */
-	int64_t to_us = state->mode == WM_MODE_COMPLETE ? c->streams[0].watermark_us : WM_TIME_END;
+	int64_t to_us = held->mode == WM_MODE_COMPLETE ? c->streams[0].watermark_us : WM_TIME_END;
 	struct wm_window_row row;
 
-	if (state->mode == WM_MODE_UPDATE)
+	if (held->mode == WM_MODE_UPDATE)
 		return;
-	if (state->windowing != NULL) {
-		wm_windowing_advance(state->windowing, to_us);
-		while (wm_windowing_next(state->windowing, &row))
+	if (held->windowing != NULL) {
+		wm_windowing_advance(held->windowing, to_us);
+		while (wm_windowing_next(held->windowing, &row))
 			if (!row.is_filler && row.cell != NULL)
-				dump_window(state, &row, out);
+				dump_window(held, &row, out);
 	} else {
-		wm_sessions_advance(state->sessions, to_us);
-		while (wm_sessions_next(state->sessions, &row))
+		wm_sessions_advance(held->sessions, to_us);
+		while (wm_sessions_next(held->sessions, &row))
 			if (row.cell != NULL)
-				dump_window(state, &row, out);
+				dump_window(held, &row, out);
 	}
 }
 
 static void
-dump_sorted(struct state *state, struct wm_buf *out)
+dump_sorted(struct held *held, struct wm_buf *out)
 {
 	struct wm_sort_record record;
 
-	wm_sort_advance(state->sort, WM_TIME_END);
-	while (wm_sort_next(state->sort, &record)) {
+	wm_sort_advance(held->sort, WM_TIME_END);
+	while (wm_sort_next(held->sort, &record)) {
 		begin_object(out, "STAT");
 		put_time(out, "time", record.event_time_us);
 		put_count(out, "source", record.source);
@@ -785,7 +569,7 @@ dump_sorted(struct state *state, struct wm_buf *out)
 }
 
 static void
-dump_state(const struct contents *c, struct state *state, struct wm_buf *out)
+dump_state(const struct contents *c, struct held *held, struct wm_buf *out)
 {
 	const struct wm_checkpoint_section *section = &c->file.sections[WM_CHECKPOINT_STAT];
 
@@ -793,19 +577,19 @@ dump_state(const struct contents *c, struct state *state, struct wm_buf *out)
 	put_count(out, "version", section->version);
 	put_count(out, "bytes", section->payload.len);
 	put_hash(out, "hash", wm_hash_stable(section->payload));
-	if (state->windowing != NULL)
-		put_count(out, "windows", wm_windowing_open_count(state->windowing));
-	else if (state->sessions != NULL)
-		put_count(out, "sessions", wm_sessions_open_count(state->sessions));
-	else if (state->sort != NULL)
-		put_count(out, "rows", wm_sort_count(state->sort));
-	else if (state->dedup != NULL)
-		put_count(out, "keys", wm_dedup_counts(state->dedup).keys);
+	if (held->windowing != NULL)
+		put_count(out, "windows", wm_windowing_open_count(held->windowing));
+	else if (held->sessions != NULL)
+		put_count(out, "sessions", wm_sessions_open_count(held->sessions));
+	else if (held->sort != NULL)
+		put_count(out, "rows", wm_sort_count(held->sort));
+	else if (held->dedup != NULL)
+		put_count(out, "keys", wm_dedup_counts(held->dedup).keys);
 	end_object(out);
-	if (state->windowing != NULL || state->sessions != NULL)
-		dump_windows(c, state, out);
-	else if (state->sort != NULL)
-		dump_sorted(state, out);
+	if (held->windowing != NULL || held->sessions != NULL)
+		dump_windows(c, held, out);
+	else if (held->sort != NULL)
+		dump_sorted(held, out);
 }
 
 /* ---- verify ---- */
@@ -851,20 +635,20 @@ static bool
 verify(const char *path, struct wm_buf *out)
 {
 	struct contents c;
-	struct state state;
+	struct held held;
 	struct wm_err err;
 	struct wm_buf text;
 	bool is_whole = contents_load(&c, path, &err);
 
 	if (is_whole) {
-		is_whole = open_state(&c, &state, &err);
+		is_whole = held_open(&c, &held, &err);
 		if (is_whole) {
 			add_shown(out, wm_span_of(path));
 			wm_buf_addf(
 				out, ": whole: %s, generation %" PRIu64 ", written ", c.file.tool, c.file.generation);
 			add_time(out, c.file.written_at_us);
 			wm_buf_add_byte(out, '\n');
-			close_state(&state);
+			held_close(&held);
 		}
 		contents_release(&c);
 	}
@@ -1088,7 +872,7 @@ why_session(struct contents *c, const char *text, int64_t time_us, struct wm_buf
 		return wm_err_set(
 			err, WM_ERR_USAGE, "why: each row of %s has a gap of its own: dump has its sessions", c->path);
 	if (!windows_read_length("--session", wm_span_of(text), &gap_us, &unused))
-		return fail_options(c, err);
+		return held_fail_options(c, err);
 	int64_t end_us = wm_time_add(time_us, gap_us);
 	wm_buf_add_text(out, "a session whose last row is of ");
 	add_time(out, time_us);
@@ -1118,7 +902,7 @@ why(struct contents *c, const char *text, struct wm_buf *out, struct wm_err *err
 	wm_instant_parser_free(parser);
 	if (!is_time)
 		return wm_err_set(err, WM_ERR_USAGE, "why: '%s': %s", text, reason);
-	if (!read_windows(c, &windows, &has_windows, err))
+	if (!held_windows(c, &windows, &has_windows, err))
 		return false;
 	if (has_windows)
 		return why_windows(c, &windows, time_us, out);
@@ -1176,21 +960,21 @@ command_of(const struct cli_common *common)
 static void
 tell_all(enum command command, struct contents *c, struct wm_buf *out)
 {
-	struct state state;
+	struct held held;
 	struct wm_err err;
 
-	if (!open_state(c, &state, &err))
+	if (!held_open(c, &held, &err))
 		cli_die(&err);
 	if (command == SHOW) {
-		show(c, out, &state);
+		show(c, out, &held);
 	} else {
 		dump_options(c, out);
 		dump_watermarks(c, out);
 		dump_positions(c, out);
 		dump_ledger(c, out);
-		dump_state(c, &state, out);
+		dump_state(c, &held, out);
 	}
-	close_state(&state);
+	held_close(&held);
 }
 
 static void
