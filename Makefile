@@ -25,9 +25,9 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge
+TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
-CMD := advice band cli explain expose inputs keep memory metrics outputs pairs passing plot progress report results resume sources stream stream_open stream_out stream_run stream_wait terminal windows
+CMD := advice band cli contents explain expose held inputs keep memory metrics outputs pairs passing plot progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \

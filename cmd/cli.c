@@ -813,7 +813,7 @@ put_help(struct wm_buf *out, const struct cli_tool *tool, const struct cli_optio
 }
 
 void
-cli_answer(struct wm_buf *text)
+cli_write(struct wm_buf *text)
 {
 	struct wm_writer *writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	struct wm_err err;
@@ -823,6 +823,12 @@ cli_answer(struct wm_buf *text)
 	wm_buf_release(text);
 	if (!is_put || !is_closed)
 		cli_die(&err);
+}
+
+void
+cli_answer(struct wm_buf *text)
+{
+	cli_write(text);
 	exit(CLI_DONE);
 }
 

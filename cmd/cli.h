@@ -233,6 +233,9 @@ void cli_release(struct cli_common *common);
 /* Misuse that a tool finds itself: "wm-window: MESSAGE", and status 2. */
 _Noreturn void cli_misuse(const char *format, ...) WM_PRINTF(1, 2);
 
+/* Prints text, which is all that there is to write, and gives it back; exits with 3 if standard output cannot be written. */
+void cli_write(struct wm_buf *text);
+
 /* Prints what was asked for instead of a run, gives text back, and exits: 0, or 3 if standard output cannot be written. */
 _Noreturn void cli_answer(struct wm_buf *text);
 

@@ -29,6 +29,12 @@
 static const char part_names[WM_CHECKPOINT_PARTS][NAME_BYTES + 1] = { "OPTS", "WMRK", "INPT", "OUTP", "CNTR", "STAT" };
 static const char end_name[] = "END.";
 
+const char *
+wm_checkpoint_part_name(enum wm_checkpoint_part part)
+{
+	return part_names[part];
+}
+
 static int
 system_open(void *self, const char *path, int flags, mode_t mode)
 {
