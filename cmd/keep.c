@@ -348,6 +348,8 @@ die_of_section(const struct keep *keep, const char *name, const struct wm_checkp
 	else
 		(void)wm_err_set(&err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it",
 			keep->common->checkpoint, name);
+	if (section == NULL || section->version <= version)
+		resume_name_way_back(keep->resume, &err);
 	cli_die(&err);
 }
 

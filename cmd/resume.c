@@ -407,12 +407,28 @@ open_section(
 	return true;
 }
 
+void
+resume_name_way_back(const struct resume *r, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	struct wm_err damage = *err;
+	struct stat facts;
+
+	if (damage.code == WM_ERR_IO && r->setup.mode != RESUME_PREV &&
+		calls->stat(calls->self, r->prev_path, &facts) == 0)
+		(void)wm_err_set(
+			err, WM_ERR_IO, "%.900s; --resume prev goes back to %.100s", damage.message, r->prev_path);
+}
+
 static bool
 close_section(const struct resume *r, const char *name, const struct wm_get *in, struct wm_err *err)
 {
-	return (!in->failed && wm_get_left(in) == 0) ||
-		wm_err_set(err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it", r->setup.path,
-			name);
+	if (!in->failed && wm_get_left(in) == 0)
+		return true;
+	(void)wm_err_set(
+		err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it", r->setup.path, name);
+	resume_name_way_back(r, err);
+	return false;
 }
 
 static bool
@@ -530,14 +546,9 @@ load(struct resume *r, struct wm_err *err)
 	case WM_CHECKPOINT_LOADED:
 		r->generation = r->loaded.generation;
 		return decode(r, err);
-	case WM_CHECKPOINT_FAILED: {
-		struct wm_err damage = *err;
-
-		if (has_prev && damage.code == WM_ERR_IO)
-			(void)wm_err_set(err, WM_ERR_IO, "%.900s; --resume prev goes back to %.100s", damage.message,
-				r->prev_path);
+	case WM_CHECKPOINT_FAILED:
+		resume_name_way_back(r, err);
 		return false;
-	}
 	case WM_CHECKPOINT_ABSENT:
 		break;
 	}

@@ -93,6 +93,9 @@ bool resume_is_closed(const struct resume *r);
 /* A section as loaded: WMRK, CNTR and STAT are the caller's. Until the first commit. Not when fresh. */
 struct wm_checkpoint_section resume_section(const struct resume *r, enum wm_checkpoint_part part);
 
+/* Adds to the message of a damage how to go back to the checkpoint before, where there is one. */
+void resume_name_way_back(const struct resume *r, struct wm_err *err);
+
 /* What the run before found out about the input and kept in OPTS (the time family). Until resume_close(). */
 struct wm_span resume_found(const struct resume *r);
 
