@@ -117,7 +117,7 @@ def start(name, folder):
                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, timeout=harness.TIMEOUT_SECONDS,
                               check=False, preexec_fn=limit,
                               env={**os.environ, "LD_PRELOAD": str(LIBRARY), "ASAN_OPTIONS": "verify_asan_link_order=0:" +
-                                   "max_allocation_size_mb=1024:" + os.environ.get("ASAN_OPTIONS", "")})
+                                   "detect_leaks=0:max_allocation_size_mb=1024:" + os.environ.get("ASAN_OPTIONS", "")})
     return done.returncode, done.stderr.decode(errors="replace")
 
 
