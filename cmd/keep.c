@@ -565,6 +565,7 @@ keep_commit(struct keep *keep, enum keep_end end, int64_t wall_us)
 {
 	struct wm_buf watermarks, ledger, found;
 	bool has_state = keep->state != NULL && end != KEEP_ANEW;
+	bool is_last = end != KEEP_ON && end != KEEP_REOPEN;
 	struct report total = *keep->report;
 	struct wm_err err;
 
@@ -575,13 +576,14 @@ keep_commit(struct keep *keep, enum keep_end end, int64_t wall_us)
 	wm_buf_init(&watermarks, WM_BUF_UNBOUNDED);
 	wm_buf_init(&ledger, WM_BUF_UNBOUNDED);
 	wm_buf_init(&found, WM_BUF_UNBOUNDED);
-	encode_watermarks(keep, end != KEEP_ON, &watermarks);
+	encode_watermarks(keep, is_last, &watermarks);
 	report_add_before(&total, keep->before);
 	report_encode(&total, &ledger);
 	encode_found(keep, &found);
 	const struct resume_commit commit = {
 		.now_us = wall_us,
-		.is_last = end != KEEP_ON,
+		.is_last = is_last,
+		.is_reopening = end == KEEP_REOPEN,
 		.is_closed = end == KEEP_CLOSED,
 		.found = wm_buf_span(&found),
 		.watermarks = { KEEP_SECTION_VERSION, wm_buf_span(&watermarks) },

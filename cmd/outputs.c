@@ -144,6 +144,7 @@ outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t
 {
 	outputs->names = names;
 	outputs->names_count = count;
+	free(outputs->told);
 	outputs->told = wm_calloc(count, sizeof(outputs->told[0]));
 }
 

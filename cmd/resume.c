@@ -1409,7 +1409,8 @@ resume_commit_begin(struct resume *r, const struct resume_commit *commit, struct
 		forget(r);
 	wm_buf_init(&outputs, WM_BUF_UNBOUNDED);
 	wm_buf_init(&payload, WM_BUF_UNBOUNDED);
-	if (encode_outputs(r, commit->is_last, commit->is_last && commit->is_closed, &outputs, err))
+	if (encode_outputs(
+		    r, commit->is_last || commit->is_reopening, commit->is_last && commit->is_closed, &outputs, err))
 		r->writer = wm_checkpoint_create(
 			r->setup.calls, r->path, r->setup.tool, commit->now_us, ++r->generation, err);
 	if (r->writer != NULL) {

@@ -178,6 +178,7 @@ struct resume_commit {
 	int64_t now_us;
 	bool is_last;   /* the run ends well: outputs are finished */
 	bool is_closed; /* with is_last: all state was flushed */
+	bool is_reopening; /* nothing is written before the next commit: outputs may be other ones by then, and are as they are */
 	struct wm_span found;
 	struct wm_checkpoint_section watermarks;
 	struct wm_checkpoint_section ledger;

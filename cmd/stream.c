@@ -1631,15 +1631,16 @@ reopen(struct stream *s)
 	struct run *run = s->run;
 
 	if (run->keep != NULL)
-		commit(s);
+		keep(run, KEEP_REOPEN);
 	outputs_reopen(run->outputs);
-	if (run->keep != NULL)
+	/* Their headers come behind the commit: until it is made nothing may be written. */
+	if (run->keep != NULL) {
 		keep_reopened(run->keep);
+		commit(s);
+	}
 	for (size_t i = 0; i < run->streams_count; i++)
 		if (run->streams[i]->is_settled)
 			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
-	if (run->keep != NULL)
-		commit(s);
 }
 
 /* Between two records, when all that those before let go was written: true if the run ends here. */
@@ -1928,7 +1929,8 @@ put_late(struct stream *s)
 
 	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
 		line = band_restate(&s->band, line, &none);
-	outputs_put_late(s->run->outputs, s->number, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+	outputs_put_late(s->run->outputs, s->number, reader, line, wm_time_sub(s->watermark_us, s->event_time_us),
+		s->watermark_us);
 }
 
 void
