@@ -346,9 +346,12 @@ close_section(const struct keep *keep, enum wm_checkpoint_part part, bool is_dec
 {
 	struct wm_err err;
 
-	if (!is_decoded ? !sections_damaged(part, keep->common->checkpoint, &err)
-			: !sections_close(part, keep->common->checkpoint, in, &err))
-		cli_die(&err);
+	if (is_decoded && sections_close(part, keep->common->checkpoint, in, &err))
+		return;
+	if (!is_decoded)
+		(void)sections_damaged(part, keep->common->checkpoint, &err);
+	resume_name_way_back(keep->resume, &err);
+	cli_die(&err);
 }
 
 static void
@@ -553,6 +556,7 @@ keep_commit(struct keep *keep, enum keep_end end, int64_t wall_us)
 {
 	struct wm_buf watermarks, ledger, found;
 	bool has_state = keep->state != NULL && end != KEEP_ANEW;
+	bool is_last = end != KEEP_ON && end != KEEP_REOPEN;
 	struct report total = *keep->report;
 	struct wm_err err;
 
@@ -563,13 +567,14 @@ keep_commit(struct keep *keep, enum keep_end end, int64_t wall_us)
 	wm_buf_init(&watermarks, WM_BUF_UNBOUNDED);
 	wm_buf_init(&ledger, WM_BUF_UNBOUNDED);
 	wm_buf_init(&found, WM_BUF_UNBOUNDED);
-	encode_watermarks(keep, end != KEEP_ON, &watermarks);
+	encode_watermarks(keep, is_last, &watermarks);
 	report_add_before(&total, keep->before);
 	report_encode(&total, &ledger);
 	encode_found(keep, &found);
 	const struct resume_commit commit = {
 		.now_us = wall_us,
-		.is_last = end != KEEP_ON,
+		.is_last = is_last,
+		.is_reopening = end == KEEP_REOPEN,
 		.is_closed = end == KEEP_CLOSED,
 		.found = wm_buf_span(&found),
 		.watermarks = { KEEP_SECTION_VERSION, wm_buf_span(&watermarks) },

@@ -94,7 +94,8 @@ void keep_begin(struct keep *keep, struct outputs *outputs, const struct report 
 	const struct keep_state *state, int64_t wall_us, int64_t steady_us);
 
 enum keep_end {
-	KEEP_ON,     /* the run goes on */
+	KEEP_ON, /* the run goes on */
+	KEEP_REOPEN, /* it goes on, and no byte is written before the outputs were opened anew and the next commit is made */
 	KEEP_HELD,   /* it ends, and the next one goes on */
 	KEEP_CLOSED, /* it ends, and all that came in was written: nothing can be added to it */
 	KEEP_ANEW,   /* it ends, and the next one begins with an empty state */

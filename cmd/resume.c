@@ -356,10 +356,26 @@ open_section(const struct resume *r, enum wm_checkpoint_part part, struct wm_get
 	return sections_open(&r->loaded, part, RESUME_SECTION_VERSION, r->setup.path, in, err);
 }
 
+void
+resume_name_way_back(const struct resume *r, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	struct wm_err damage = *err;
+	struct stat facts;
+
+	if (damage.code == WM_ERR_IO && r->setup.mode != RESUME_PREV &&
+		calls->stat(calls->self, r->prev_path, &facts) == 0)
+		(void)wm_err_set(
+			err, WM_ERR_IO, "%.900s; --resume prev goes back to %.100s", damage.message, r->prev_path);
+}
+
 static bool
 close_section(const struct resume *r, enum wm_checkpoint_part part, const struct wm_get *in, struct wm_err *err)
 {
-	return sections_close(part, r->setup.path, in, err);
+	if (sections_close(part, r->setup.path, in, err))
+		return true;
+	resume_name_way_back(r, err);
+	return false;
 }
 
 static bool
@@ -477,14 +493,9 @@ load(struct resume *r, struct wm_err *err)
 	case WM_CHECKPOINT_LOADED:
 		r->generation = r->loaded.generation;
 		return decode(r, err);
-	case WM_CHECKPOINT_FAILED: {
-		struct wm_err damage = *err;
-
-		if (has_prev && damage.code == WM_ERR_IO)
-			(void)wm_err_set(err, WM_ERR_IO, "%.900s; --resume prev goes back to %.100s", damage.message,
-				r->prev_path);
+	case WM_CHECKPOINT_FAILED:
+		resume_name_way_back(r, err);
 		return false;
-	}
 	case WM_CHECKPOINT_ABSENT:
 		break;
 	}
@@ -1344,7 +1355,8 @@ resume_commit_begin(struct resume *r, const struct resume_commit *commit, struct
 		forget(r);
 	wm_buf_init(&outputs, WM_BUF_UNBOUNDED);
 	wm_buf_init(&payload, WM_BUF_UNBOUNDED);
-	if (encode_outputs(r, commit->is_last, commit->is_last && commit->is_closed, &outputs, err))
+	if (encode_outputs(
+		    r, commit->is_last || commit->is_reopening, commit->is_last && commit->is_closed, &outputs, err))
 		r->writer = wm_checkpoint_create(
 			r->setup.calls, r->path, r->setup.tool, commit->now_us, ++r->generation, err);
 	if (r->writer != NULL) {

@@ -93,6 +93,9 @@ bool resume_is_closed(const struct resume *r);
 /* A section as loaded: WMRK, CNTR and STAT are the caller's. Until the first commit. Not when fresh. */
 struct wm_checkpoint_section resume_section(const struct resume *r, enum wm_checkpoint_part part);
 
+/* Adds to the message of a damage how to go back to the checkpoint before, where there is one. */
+void resume_name_way_back(const struct resume *r, struct wm_err *err);
+
 /* What the run before found out about the input and kept in OPTS (the time family). Until resume_close(). */
 struct wm_span resume_found(const struct resume *r);
 
@@ -175,6 +178,7 @@ struct resume_commit {
 	int64_t now_us;
 	bool is_last;   /* the run ends well: outputs are finished */
 	bool is_closed; /* with is_last: all state was flushed */
+	bool is_reopening; /* nothing is written before the next commit: outputs may be other ones by then, and are as they are */
 	struct wm_span found;
 	struct wm_checkpoint_section watermarks;
 	struct wm_checkpoint_section ledger;

@@ -583,24 +583,6 @@ show_bar(struct stream *s)
 	cli_bar(&s->run->progress, &status, stream_clock_us(CLOCK_MONOTONIC));
 }
 
-/* SIGHUP: the side files may be other ones now. */
-static void
-reopen(struct stream *s)
-{
-	struct run *run = s->run;
-
-	if (run->keep != NULL)
-		stream_commit(s);
-	outputs_reopen(run->outputs);
-	if (run->keep != NULL)
-		keep_reopened(run->keep);
-	for (size_t i = 0; i < run->streams_count; i++)
-		if (run->streams[i]->is_settled)
-			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
-	if (run->keep != NULL)
-		stream_commit(s);
-}
-
 /* Between two records, when all that those before let go was written: true if the run ends here. */
 static __attribute__((noinline)) bool
 attend(struct stream *s)
@@ -635,7 +617,7 @@ pause_for_input(struct stream *s)
 		return pass_silence(s);
 	case WAIT_SIGNAL:
 		if (stream_signals.wants_reopen != 0 && s->run->is_started)
-			reopen(s);
+			stream_reopen(s);
 		stream_signals.wants_reopen = 0;
 		if (stream_signals.stop_signal != 0)
 			return begin_end(s);

@@ -203,6 +203,9 @@ void stream_plan_attention(struct run *run);
 /* Whether the operator holds too much. */
 void stream_check_state(struct stream *s);
 
+/* SIGHUP: the side files may be other ones now. */
+void stream_reopen(struct stream *s);
+
 /* What the batch let go has been written: its progress is told. */
 void stream_finish_batch(struct stream *s);
 

@@ -234,6 +234,24 @@ stream_check_state(struct stream *s)
 	run->state_row = run->report.rows_in + (rows > STATE_ROWS ? rows : STATE_ROWS);
 }
 
+void
+stream_reopen(struct stream *s)
+{
+	struct run *run = s->run;
+
+	if (run->keep != NULL)
+		keep(run, KEEP_REOPEN);
+	outputs_reopen(run->outputs);
+	/* Their headers come behind the commit: until it is made nothing may be written. */
+	if (run->keep != NULL) {
+		keep_reopened(run->keep);
+		stream_commit(s);
+	}
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->is_settled)
+			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
+}
+
 /* Progress */
 
 bool

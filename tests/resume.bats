@@ -298,6 +298,43 @@ head_of_windows=window_start,window_end,count
 	is late.csv ts 2
 }
 
+# From its last call back to the one that opens the side file again.
+@test "SIGHUP: killed at any moment of it, the next run goes on by itself" {
+	printf 'ts\n100\n1\n2\n' >all
+	mkfifo pipe
+	run_it() {
+		exec "$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st --resume replay --late late.csv --out out.csv "$@"
+	}
+	local at killed=0 calls=1000
+	trap '' PIPE
+	for ((at = calls; at > 0; at--)); do
+		rm -f st* *.csv late.1 count
+		LD_PRELOAD=$bin/tests/fault/kill_at.so WM_COUNT=count WM_KILL_AT=$at run_it pipe 3>&- &
+		exec 9>pipe
+		printf 'ts\n100\n1\n' >&9
+		for _ in {1..500}; do [ -s late.csv ] || sleep 0.01; done
+		mv late.csv late.1 || return 1
+		kill -HUP $!
+		for _ in {1..500}; do [ ! -s late.csv ] && kill -0 $! 2>/dev/null && sleep 0.01; done
+		printf '2\n' >&9 2>/dev/null || true
+		exec 9>&-
+		status=0
+		wait $! || status=$?
+		if ((status == 0)); then
+			[ "$at" -lt $calls ] || at=$(($(cat count) + 1))
+			continue
+		fi
+		[ $status = 137 ] || return 1
+		[ -e late.csv ] || break # in SIGHUP, but before the file was opened again
+		killed=$((killed + 1))
+		cat all >pipe &
+		run -0 run_it --eof flush pipe
+		cat late.1 late.csv | grep -v ts | sort -u | tr '\n' ' ' >got
+		assert_equal "$(cat got)" '1 2 '
+	done
+	[ $killed -gt 5 ]
+}
+
 @test "the state limit: status 4, and the state is kept" {
 	awk 'BEGIN { print "ts,k"; for (i = 0; i < 30000; i++) printf "%d,key-%d\n", i % 10, i }' >in.csv
 	run -4 window -g k --state-limit 1M in.csv

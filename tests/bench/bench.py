@@ -3,9 +3,12 @@
 
     tests/bench/bench.py [--rows N] [--rounds N] [--no-peers]
     tests/bench/bench.py --merge [--rows N] [--rounds N] [--no-peers]
+    tests/bench/bench.py --checkpoint [--rows N] [--rounds N]
 
 With --merge it is wm-merge that is measured, and nothing else: a table of N rows (10 million) with a hundredth as many
 late results. It is left out otherwise, for its table is 0.7 GB.
+
+With --checkpoint it is what -C costs: J1 with a checkpoint ten times a second, and one of a million groups.
 
 The data is generated once into build/bench/. All contenders run one after the other in every round, each round in an
 order of its own, and the figures are medians over the rounds: CPU is user and system time of the process, wall and
@@ -201,17 +204,57 @@ def measure_merge(options):
         print(f"| {name} | {cpu / rows * 1e9:.1f} | {cpu:.3f} | {wall:.3f} | {resident:.1f} |")
 
 
+def from_checkpoint(command, before=None):
+    """A run with -C, from nothing or from a checkpoint before it."""
+    for suffix in ("", ".prev"):
+        (FOLDER / f"st{suffix}").unlink(missing_ok=True)
+    if before is not None:
+        shutil.copyfile(before, FOLDER / "st")
+    return measured(command)
+
+
+def measure_checkpoint(options):
+    rows = options.rows or 5_000_000
+    csv, keys = data("csv", rows), distinct_keys(1_000_000)
+    kept = ["-C", str(FOLDER / "st")]
+    groups = [str(BIN / "wm-window"), "-t", "ts", "-w", "1d", "--tumbling", "1d", "-g", "id", "-q"]
+    (FOLDER / "more.csv").write_text("ts,id\n9999,more\n", encoding="ascii")
+    from_checkpoint([*groups, *kept, keys])
+    shutil.copyfile(FOLDER / "st", FOLDER / "groups.st")
+    size = (FOLDER / "st").stat().st_size
+    contenders = {
+        "J1": lambda: measured(window("--tumbling", "1m", csv)),
+        "J1 -C": lambda: from_checkpoint(window("--tumbling", "1m", *kept, "--checkpoint-every", "100ms", csv)),
+        "a million groups": lambda: measured([*groups, "--eof", "hold", keys]),
+        "a million groups -C": lambda: from_checkpoint([*groups, *kept, keys]),
+        "read, written twice": lambda: from_checkpoint([*groups, *kept, str(FOLDER / "more.csv")],
+                                                          FOLDER / "groups.st"),
+    }
+    rounds = measure_rounds(contenders, options.rounds)
+    print(f"{rows} rows, medians of {options.rounds} rounds; a million groups are {size >> 20} MiB\n")
+    print("| run | CPU s | wall s | resident MiB |")
+    print("| --- | ---: | ---: | ---: |")
+    for name, usages in rounds.items():
+        cpu, wall, resident = (statistics.median(getattr(usage, what) for usage in usages)
+                               for what in ("cpu", "wall", "resident_mib"))
+        print(f"| {name} | {cpu:.3f} | {wall:.3f} | {resident:.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--checkpoint", action="store_true")
     options = parser.parse_args()
 
     build()
     if options.merge:
         measure_merge(options)
+        return
+    if options.checkpoint:
+        measure_checkpoint(options)
         return
     options.rows = options.rows or 5_000_000
     csv, ndjson = data("csv", options.rows), data("ndjson", options.rows)

@@ -1719,7 +1719,7 @@ test_fixture(void)
 	tap_span(resume_section(r, WM_CHECKPOINT_WMRK).payload, "watermarks", "the watermarks");
 
 	/* Written again, only what changed differs: time and generation, places, inodes. */
-	struct resume_commit commit = { 5, false, false, wm_span_of("iso"), { 1, wm_span_of("watermarks") },
+	struct resume_commit commit = { 5, false, false, false, wm_span_of("iso"), { 1, wm_span_of("watermarks") },
 		{ 1, wm_span_of("ledger") }, 3 };
 	struct wm_span state = resume_section(r, WM_CHECKPOINT_STAT).payload;
 	tap_ok(resume_commit_begin(r, &commit, &err) && resume_commit_put(r, state, &err) && resume_commit_end(r, &err),
