@@ -25,9 +25,9 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
 
 VERSION := 0.1.0
 
-TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge
+TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
-CMD := advice band cli explain expose inputs keep memory metrics outputs pairs passing plot progress report results resume sources stream terminal windows
+CMD := advice band cli contents explain expose held inputs keep memory metrics outputs pairs passing plot progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -50,6 +50,8 @@ UNIT := \
 	memory metrics progress report resume terminal
 
 FUZZ := checkpoint lines records
+
+FAULTS := fail_at fail_memory kill_at short_reads
 
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)
@@ -97,7 +99,7 @@ $B/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(CPPFLAGS) -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $<
 
-tests: all unit $(FUZZ_BINARIES) $B/tests/fault/short_reads.so $B/tests/fault/kill_at.so
+tests: all unit $(FUZZ_BINARIES) $(FAULTS:%=$B/tests/fault/%.so)
 
 check: tests
 	WM_BIN=$B tests/run

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/terminal.h"
@@ -380,6 +381,18 @@ cli_status_of(enum wm_err_code code)
 	}
 	assert(false);
 	return CLI_IO;
+}
+
+int
+cli_open(const char *path, int flags, mode_t mode)
+{
+	struct stat found;
+	int fd;
+
+	do
+		fd = open(path, flags, mode);
+	while (fd == -1 && errno == EINTR && !(stat(path, &found) == 0 && S_ISFIFO(found.st_mode)));
+	return fd;
 }
 
 void
@@ -800,7 +813,7 @@ put_help(struct wm_buf *out, const struct cli_tool *tool, const struct cli_optio
 }
 
 void
-cli_answer(struct wm_buf *text)
+cli_write(struct wm_buf *text)
 {
 	struct wm_writer *writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	struct wm_err err;
@@ -810,6 +823,12 @@ cli_answer(struct wm_buf *text)
 	wm_buf_release(text);
 	if (!is_put || !is_closed)
 		cli_die(&err);
+}
+
+void
+cli_answer(struct wm_buf *text)
+{
+	cli_write(text);
 	exit(CLI_DONE);
 }
 
@@ -1034,7 +1053,7 @@ read_names(struct cli_common *common)
 	const char *path = common->files0_from;
 	bool is_standard_input = strcmp(path, "-") == 0;
 	const char *name = is_standard_input ? "standard input" : path;
-	int fd = is_standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = is_standard_input ? STDIN_FILENO : cli_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 	struct wm_buf *text = &common->files_text;
 	struct wm_err err;
 	ssize_t got = fd == -1 ? -1 : 0;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cmd/progress.h"
 #include "lib/base/buf.h"
@@ -232,6 +233,9 @@ void cli_release(struct cli_common *common);
 /* Misuse that a tool finds itself: "wm-window: MESSAGE", and status 2. */
 _Noreturn void cli_misuse(const char *format, ...) WM_PRINTF(1, 2);
 
+/* Prints text, which is all that there is to write, and gives it back; exits with 3 if standard output cannot be written. */
+void cli_write(struct wm_buf *text);
+
 /* Prints what was asked for instead of a run, gives text back, and exits: 0, or 3 if standard output cannot be written. */
 _Noreturn void cli_answer(struct wm_buf *text);
 
@@ -250,6 +254,12 @@ void cli_bar_end(void);
 
 /* One line on standard error, unless it is NULL, and status 0: there was nothing to do. */
 _Noreturn void cli_done(const char *format, ...) WM_PRINTF(1, 2);
+
+/*
+ * open(), which an interruption does not end, unless it waits for the other side of a FIFO: then -1 and EINTR, as a signal
+ * may have asked for an end.
+ */
+int cli_open(const char *path, int flags, mode_t mode);
 
 /* Prints err's message and exits with its status. */
 _Noreturn void cli_die(const struct wm_err *err);

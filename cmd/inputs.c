@@ -191,7 +191,7 @@ is_standard_input(const char *file)
 static int
 open_file(const char *file, struct wm_err *err)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = cli_open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
 	if (fd == -1)
 		(void)wm_err_set(err, WM_ERR_IO, "%s: %s", file, strerror(errno));
@@ -502,9 +502,18 @@ open_at(const struct inputs *inputs, struct source *source, int fd, const char *
 		.rest = start.position.tail,
 	};
 	struct stat found;
+	struct wm_err err;
 
+	if (fstat(fd, &found) == -1) {
+		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", name, strerror(errno));
+		cli_die(&err);
+	}
 	source->fd = fd;
-	source->is_seekable = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+	source->is_seekable = S_ISREG(found.st_mode);
+	if (source->is_seekable == resume_is_pipe(inputs->resume, inputs->resume_first + source->file)) {
+		(void)wm_err_set(&err, WM_ERR_IO, "%s: was replaced while it was opened: start again", name);
+		cli_die(&err);
+	}
 	source->is_amid = start.action != RESUME_BEGIN && start.position.offset > 0;
 	source->is_fed = !source->is_seekable;
 	source->at = source->from = 0;
@@ -615,7 +624,7 @@ open_source(const struct inputs *inputs, struct source *source, int fd)
 static int
 open_without_waiting(const char *file, struct wm_err *err)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = cli_open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 
 	if (fd == -1 || fcntl(fd, F_SETFL, 0) == -1)
 		(void)wm_err_set(err, WM_ERR_IO, "%s: %s", file, strerror(errno));

@@ -11,12 +11,6 @@
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
 
-/* Version of WMRK and CNTR as they are written here. */
-#define KEEP_SECTION_VERSION 1
-
-/* STAT of this version holds nothing: the state begins anew. */
-#define STATE_ANEW 0
-
 /* A commit takes one part in so many of the time, at most. */
 #define SHARE_OF_TIME 20
 
@@ -335,35 +329,37 @@ decode_found(struct keep *keep, struct wm_get *in)
 	return true;
 }
 
-static _Noreturn void
-die_of_section(const struct keep *keep, const char *name, const struct wm_checkpoint_section *section, uint32_t version)
+/* Opens a section that a module decodes, which then says whether it did. */
+static void
+open_section(const struct keep *keep, enum wm_checkpoint_part part, uint32_t version, struct wm_get *in)
+{
+	struct wm_checkpoint loaded = { 0 };
+	struct wm_err err;
+
+	loaded.sections[part] = resume_section(keep->resume, part);
+	if (!sections_open(&loaded, part, version, keep->common->checkpoint, in, &err))
+		cli_die(&err);
+}
+
+static void
+close_section(const struct keep *keep, enum wm_checkpoint_part part, bool is_decoded, const struct wm_get *in)
 {
 	struct wm_err err;
 
-	if (section != NULL && section->version > version)
-		(void)wm_err_set(&err, WM_ERR_IO,
-			"%s: has section %s in version %" PRIu32 ", and this program knows up to %" PRIu32
-			": use the newer wm that wrote it",
-			keep->common->checkpoint, name, section->version, version);
-	else
-		(void)wm_err_set(&err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it",
-			keep->common->checkpoint, name);
-	cli_die(&err);
+	if (!is_decoded ? !sections_damaged(part, keep->common->checkpoint, &err)
+			: !sections_close(part, keep->common->checkpoint, in, &err))
+		cli_die(&err);
 }
 
 static void
 decode_state(struct keep *keep)
 {
-	struct wm_checkpoint_section section = resume_section(keep->resume, WM_CHECKPOINT_STAT);
-	uint32_t version = keep->state == NULL ? STATE_ANEW : keep->state->version;
-	bool is_decoded = section.version <= version;
+	uint32_t version = keep->state == NULL ? KEEP_STATE_ANEW : keep->state->version;
+	bool is_anew = resume_section(keep->resume, WM_CHECKPOINT_STAT).version == KEEP_STATE_ANEW;
 	struct wm_get in;
 
-	wm_get_init(&in, section.payload);
-	if (is_decoded && section.version != STATE_ANEW)
-		is_decoded = keep->state->decode(keep->state->self, &in);
-	if (!is_decoded || in.failed || wm_get_left(&in) != 0)
-		die_of_section(keep, "STAT", &section, version);
+	open_section(keep, WM_CHECKPOINT_STAT, version, &in);
+	close_section(keep, WM_CHECKPOINT_STAT, is_anew || keep->state->decode(keep->state->self, &in), &in);
 }
 
 /*
@@ -388,21 +384,15 @@ settle_sources(const struct keep_stream *stream, bool was_last)
 static void
 decode_sections(struct keep *keep, struct report *before, int64_t steady_us)
 {
-	struct wm_checkpoint_section watermarks = resume_section(keep->resume, WM_CHECKPOINT_WMRK);
-	struct wm_checkpoint_section ledger = resume_section(keep->resume, WM_CHECKPOINT_CNTR);
 	bool was_last;
 	struct wm_get in;
 
 	wm_get_init(&in, resume_found(keep->resume));
-	if (!decode_found(keep, &in) || wm_get_left(&in) != 0)
-		die_of_section(keep, "OPTS", NULL, 0);
-	wm_get_init(&in, watermarks.payload);
-	if (watermarks.version > KEEP_SECTION_VERSION || !decode_watermarks(keep, &was_last, &in) || in.failed ||
-		wm_get_left(&in) != 0)
-		die_of_section(keep, "WMRK", &watermarks, KEEP_SECTION_VERSION);
-	wm_get_init(&in, ledger.payload);
-	if (ledger.version > KEEP_SECTION_VERSION || !report_decode(before, &in) || wm_get_left(&in) != 0)
-		die_of_section(keep, "CNTR", &ledger, KEEP_SECTION_VERSION);
+	close_section(keep, WM_CHECKPOINT_OPTS, decode_found(keep, &in), &in);
+	open_section(keep, WM_CHECKPOINT_WMRK, KEEP_SECTION_VERSION, &in);
+	close_section(keep, WM_CHECKPOINT_WMRK, decode_watermarks(keep, &was_last, &in), &in);
+	open_section(keep, WM_CHECKPOINT_CNTR, KEEP_SECTION_VERSION, &in);
+	close_section(keep, WM_CHECKPOINT_CNTR, report_decode(before, &in), &in);
 	decode_state(keep);
 	for (size_t i = 0; i < keep->streams_count; i++) {
 		settle_sources(&keep->streams[i], was_last);
@@ -584,7 +574,7 @@ keep_commit(struct keep *keep, enum keep_end end, int64_t wall_us)
 		.found = wm_buf_span(&found),
 		.watermarks = { KEEP_SECTION_VERSION, wm_buf_span(&watermarks) },
 		.ledger = { KEEP_SECTION_VERSION, wm_buf_span(&ledger) },
-		.state_version = has_state ? keep->state->version : STATE_ANEW,
+		.state_version = has_state ? keep->state->version : KEEP_STATE_ANEW,
 	};
 	if (!resume_commit_begin(keep->resume, &commit, &err) || (has_state && !put_state(keep, &err)) ||
 		!resume_commit_end(keep->resume, &err))

@@ -31,6 +31,12 @@
 #include "lib/event/trigger.h"
 #include "lib/time/instant.h"
 
+/* Version of WMRK and CNTR as they are written here. */
+#define KEEP_SECTION_VERSION 1
+
+/* STAT of this version holds nothing: the state begins anew. */
+#define KEEP_STATE_ANEW 0
+
 /* What a tool holds between two records. */
 struct keep_state {
 	void *self;

@@ -144,6 +144,7 @@ outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t
 {
 	outputs->names = names;
 	outputs->names_count = count;
+	free(outputs->told); /* columns of a join are told anew */
 	outputs->told = wm_calloc(count, sizeof(outputs->told[0]));
 }
 
@@ -177,7 +178,7 @@ start_side(struct side *side, bool is_truncated)
 	if (side->path == NULL)
 		return;
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (is_truncated ? O_TRUNC : 0);
-	int fd = open(side->path, flags, 0666);
+	int fd = cli_open(side->path, flags, 0666);
 	if (fd == -1 || fstat(fd, &found) == -1) {
 		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", side->path, strerror(errno));
 		cli_die(&err);

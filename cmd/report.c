@@ -325,8 +325,8 @@ report_next_batch(struct report *report, int64_t watermark_us)
 	report->batch_times = (struct report_times){ 0 };
 }
 
-static void
-add_ledger(struct wm_buf *out, const struct report *report)
+void
+report_put_ledger(const struct report *report, struct wm_buf *out)
 {
 	add_count(out, "rows_in", report->rows_in);
 	for (size_t i = 0; i < REPORT_CLASSES; i++) {
@@ -379,11 +379,11 @@ report_final(const struct report *report, const struct report_state *state, int6
 
 	begin_object(out, "report");
 	add_text(out, "tool", report->tool);
-	add_ledger(out, report);
+	report_put_ledger(report, out);
 	if (report->run != NULL) {
 		add_name(out, "run");
 		wm_buf_add_byte(out, '{');
-		add_ledger(out, report->run);
+		report_put_ledger(report->run, out);
 		wm_buf_add_byte(out, '}');
 	}
 	add_count(out, "windows_open", open_count);

@@ -171,6 +171,9 @@ void report_next_batch(struct report *report, int64_t watermark_us);
 void report_final(const struct report *report, const struct report_state *state, int64_t watermark_us,
 	uint64_t open_count, int status, struct wm_buf *out);
 
+/* Appends the ledger and the counts beside it as members to an object that is begun. */
+void report_put_ledger(const struct report *report, struct wm_buf *out);
+
 /* Whether more than part of whole rows (--fail-late 1/1000) were late, wholly or partly. whole > 0; exact. */
 bool report_late_share_exceeds(const struct report *report, uint64_t part, uint64_t whole);
 

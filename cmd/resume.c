@@ -36,11 +36,6 @@ struct entry {
 	struct wm_buf layout;
 };
 
-enum entry_flag { ENTRY_PIPE = 1, ENTRY_AT_END = 2, ENTRY_OPERAND = 4 };
-
-/* Bytes of the shortest entry, so that a count can be compared with the bytes left. */
-#define ENTRY_BYTES_LEAST 70
-
 struct input {
 	char *name; /* as the command line has it */
 	char *path; /* where it leads */
@@ -61,8 +56,6 @@ struct written {
 	uint64_t hash; /* of the last known bytes before length */
 	bool is_finished;
 };
-
-#define WRITTEN_BYTES_LEAST 35
 
 struct output {
 	const char *option;
@@ -206,7 +199,6 @@ free_entry(struct entry *entry)
 	free(entry);
 }
 
-/* OPTS: how many; of each whether its amount may rise, name, value and amount; then what was found out. */
 static void
 encode_options(const struct resume *r, struct wm_span found, struct wm_buf *out)
 {
@@ -214,10 +206,9 @@ encode_options(const struct resume *r, struct wm_span found, struct wm_buf *out)
 	for (size_t i = 0; i < r->setup.options_count; i++) {
 		const struct resume_option *option = &r->setup.options[i];
 
-		wm_put_u8(out, option->may_rise);
-		wm_put_span(out, wm_span_of(option->name));
-		wm_put_span(out, wm_span_of(option->value));
-		wm_put_i64(out, option->may_rise ? option->amount : 0);
+		sections_put_option(&(struct sections_option){ option->may_rise, wm_span_of(option->name),
+					    wm_span_of(option->value), option->amount },
+			out);
 	}
 	wm_put_span(out, found);
 }
@@ -242,25 +233,24 @@ compare_options(struct resume *r, struct wm_get *in, bool *is_same, struct wm_er
 
 	*is_same = true;
 	for (uint64_t left = wm_get_varint(in); left > 0 && !in->failed && *is_same; left--) {
-		bool may_rise = wm_get_u8(in) != 0;
-		struct wm_span name = wm_get_span(in);
-		struct wm_span value = wm_get_span(in);
-		int64_t amount = wm_get_i64(in);
+		struct sections_option old;
 		size_t i = 0;
 
+		sections_get_option(in, &old);
 		if (in->failed)
 			break;
-		while (i < count && !wm_span_is(name, options[i].name))
+		while (i < count && !wm_span_is(old.name, options[i].name))
 			i++;
 		if (i == count) {
-			*is_same = fail_option(r, show(name, &name_shown), show(value, &value_shown), NULL, err);
+			*is_same =
+				fail_option(r, show(old.name, &name_shown), show(old.value, &value_shown), NULL, err);
 			break;
 		}
 		is_met[i] = true;
-		*is_same = options[i].may_rise && may_rise ? options[i].amount >= amount
-							   : wm_span_is(value, options[i].value);
+		*is_same = options[i].may_rise && old.may_rise ? options[i].amount >= old.amount
+							       : wm_span_is(old.value, options[i].value);
 		if (!*is_same)
-			(void)fail_option(r, options[i].name, show(value, &value_shown), options[i].value, err);
+			(void)fail_option(r, options[i].name, show(old.value, &value_shown), options[i].value, err);
 	}
 	for (size_t i = 0; i < count && *is_same && !in->failed; i++)
 		if (!is_met[i])
@@ -270,7 +260,6 @@ compare_options(struct resume *r, struct wm_get *in, bool *is_same, struct wm_er
 	return !in->failed;
 }
 
-/* INPT: the floor, how many, and of each what struct entry has, in its order. */
 static void
 encode_inputs(const struct resume *r, struct wm_buf *out)
 {
@@ -278,141 +267,99 @@ encode_inputs(const struct resume *r, struct wm_buf *out)
 	wm_put_varint(out, r->entries_count);
 	for (size_t i = 0; i < r->entries_count; i++) {
 		const struct entry *entry = r->entries[i];
-
-		wm_put_u8(out,
-			(uint8_t)((entry->is_pipe ? ENTRY_PIPE : 0) | (entry->is_at_end ? ENTRY_AT_END : 0) |
-				(entry->is_operand ? ENTRY_OPERAND : 0)));
-		wm_put_span(out, wm_span_of(entry->path));
-		wm_put_u64(out, entry->device);
-		wm_put_u64(out, entry->inode);
-		wm_put_i64(out, entry->modified_us);
-		wm_put_u64(out, entry->place);
-		wm_put_u64(out, entry->offset);
-		wm_put_u64(out, entry->lines);
-		wm_put_u64(out, entry->head_hash);
-		wm_put_u64(out, entry->is_pipe ? entry->read_bytes : entry->last_hash);
 		/* What was read ahead of the offset comes again. */
 		size_t head_len = known_len(entry->offset);
-		wm_put_span(out, wm_span(entry->head.data, entry->head.len < head_len ? entry->head.len : head_len));
-		wm_put_span(out, wm_buf_span(&entry->tail));
-		wm_put_span(out, wm_buf_span(&entry->position));
-		wm_put_span(out, wm_buf_span(&entry->layout));
+		const struct sections_input input = {
+			.is_pipe = entry->is_pipe,
+			.is_at_end = entry->is_at_end,
+			.is_operand = entry->is_operand,
+			.path = wm_span_of(entry->path),
+			.device = entry->device,
+			.inode = entry->inode,
+			.modified_us = entry->modified_us,
+			.place = entry->place,
+			.offset = entry->offset,
+			.lines = entry->lines,
+			.head_hash = entry->head_hash,
+			.last_hash = entry->last_hash,
+			.read_bytes = entry->read_bytes,
+			.head = wm_span(entry->head.data, entry->head.len < head_len ? entry->head.len : head_len),
+			.tail = wm_buf_span(&entry->tail),
+			.position = wm_buf_span(&entry->position),
+			.layout = wm_buf_span(&entry->layout),
+		};
+
+		sections_put_input(&input, out);
 	}
 }
 
-/* A path, which ends at no NUL within. */
 static char *
-get_path(struct wm_get *in)
+copy_of(struct wm_span text)
 {
-	struct wm_span path = wm_get_span(in);
-
-	if (memchr(path.data, '\0', path.len) != NULL)
-		wm_get_fail(in);
-	return wm_memdup(path.data, path.len);
-}
-
-/* An offset or a length, which is one of a file. */
-static uint64_t
-get_offset(struct wm_get *in)
-{
-	uint64_t offset = wm_get_u64(in);
-
-	if (offset > INT64_MAX)
-		wm_get_fail(in);
-	return offset;
+	return wm_memdup(text.data, text.len);
 }
 
 static void
 decode_inputs(struct resume *r, struct wm_get *in)
 {
 	r->floor_us = wm_get_i64(in);
-	uint64_t count = wm_get_varint(in);
-	if (count > wm_get_left(in) / ENTRY_BYTES_LEAST)
-		wm_get_fail(in);
-	for (uint64_t i = 0; i < count && !in->failed; i++) {
+	for (uint64_t left = sections_get_inputs_count(in); left > 0 && !in->failed; left--) {
 		struct entry *entry = add_entry(r);
-		uint8_t flags = wm_get_u8(in);
+		struct sections_input input;
 
-		entry->is_pipe = (flags & ENTRY_PIPE) != 0;
-		entry->is_at_end = (flags & ENTRY_AT_END) != 0;
-		entry->is_operand = (flags & ENTRY_OPERAND) != 0;
-		entry->path = get_path(in);
-		entry->device = wm_get_u64(in);
-		entry->inode = wm_get_u64(in);
-		entry->modified_us = wm_get_i64(in);
-		entry->place = wm_get_u64(in);
-		entry->offset = get_offset(in);
-		entry->lines = wm_get_u64(in);
-		entry->head_hash = wm_get_u64(in);
-		entry->last_hash = wm_get_u64(in);
-		entry->read_bytes = entry->is_pipe ? entry->last_hash : 0;
-		set_buf(&entry->head, wm_get_span(in));
-		set_buf(&entry->tail, wm_get_span(in));
-		set_buf(&entry->position, wm_get_span(in));
-		set_buf(&entry->layout, wm_get_span(in));
-		if (entry->head.len > (entry->is_pipe ? known_len(entry->offset) : 0))
-			wm_get_fail(in);
+		sections_get_input(in, &input);
+		entry->is_pipe = input.is_pipe;
+		entry->is_at_end = input.is_at_end;
+		entry->is_operand = input.is_operand;
+		entry->path = copy_of(input.path);
+		entry->device = input.device;
+		entry->inode = input.inode;
+		entry->modified_us = input.modified_us;
+		entry->place = input.place;
+		entry->offset = input.offset;
+		entry->lines = input.lines;
+		entry->head_hash = input.head_hash;
+		entry->last_hash = input.last_hash;
+		entry->read_bytes = input.read_bytes;
+		set_buf(&entry->head, input.head);
+		set_buf(&entry->tail, input.tail);
+		set_buf(&entry->position, input.position);
+		set_buf(&entry->layout, input.layout);
 	}
-}
-
-/* OUTP: closed or not, how many, and of each what struct written has, in its order. */
-static void
-put_written(const struct written *written, struct wm_buf *out)
-{
-	wm_put_span(out, wm_span_of(written->path));
-	wm_put_span(out, wm_span_of(written->option));
-	wm_put_u64(out, written->device);
-	wm_put_u64(out, written->inode);
-	wm_put_u64(out, written->length);
-	wm_put_u64(out, written->hash);
-	wm_put_u8(out, written->is_finished);
 }
 
 static void
 decode_outputs(struct resume *r, struct wm_get *in)
 {
 	r->is_closed = wm_get_u8(in) != 0;
-	uint64_t count = wm_get_varint(in);
-	if (count > wm_get_left(in) / WRITTEN_BYTES_LEAST) {
-		wm_get_fail(in);
-		return;
-	}
+	uint64_t count = sections_get_outputs_count(in);
 	r->written = wm_calloc((size_t)count + 1, sizeof(r->written[0]));
 	for (uint64_t i = 0; i < count && !in->failed; i++) {
 		struct written *written = &r->written[r->written_count++];
+		struct sections_output output;
 
-		written->path = get_path(in);
-		written->option = get_path(in);
-		written->device = wm_get_u64(in);
-		written->inode = wm_get_u64(in);
-		written->length = get_offset(in);
-		written->hash = wm_get_u64(in);
-		written->is_finished = wm_get_u8(in) != 0;
+		sections_get_output(in, &output);
+		written->path = copy_of(output.path);
+		written->option = copy_of(output.option);
+		written->device = output.device;
+		written->inode = output.inode;
+		written->length = output.length;
+		written->hash = output.hash;
+		written->is_finished = output.is_finished;
 	}
 }
 
-/* Decodes a section of ours with its end checked. */
+/* A section of ours. */
 static bool
-open_section(
-	const struct resume *r, enum wm_checkpoint_part part, const char *name, struct wm_get *in, struct wm_err *err)
+open_section(const struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
-	const struct wm_checkpoint_section *section = &r->loaded.sections[part];
-
-	if (section->version > RESUME_SECTION_VERSION)
-		return wm_err_set(err, WM_ERR_IO,
-			"%s: has section %s in version %" PRIu32
-			", and this program knows up to %d: use the newer wm that wrote it",
-			r->setup.path, name, section->version, RESUME_SECTION_VERSION);
-	wm_get_init(in, section->payload);
-	return true;
+	return sections_open(&r->loaded, part, RESUME_SECTION_VERSION, r->setup.path, in, err);
 }
 
 static bool
-close_section(const struct resume *r, const char *name, const struct wm_get *in, struct wm_err *err)
+close_section(const struct resume *r, enum wm_checkpoint_part part, const struct wm_get *in, struct wm_err *err)
 {
-	return (!in->failed && wm_get_left(in) == 0) ||
-		wm_err_set(err, WM_ERR_IO, "%s: damaged: section %s does not hold what belongs in it", r->setup.path,
-			name);
+	return sections_close(part, r->setup.path, in, err);
 }
 
 static bool
@@ -424,17 +371,17 @@ decode(struct resume *r, struct wm_err *err)
 	if (strcmp(r->loaded.tool, r->setup.tool) != 0)
 		return wm_err_set(err, WM_ERR_IO, "%s: is a checkpoint of %s: name another for %s", r->setup.path,
 			r->loaded.tool, r->setup.tool);
-	if (!open_section(r, WM_CHECKPOINT_OPTS, "OPTS", &in, err))
+	if (!open_section(r, WM_CHECKPOINT_OPTS, &in, err))
 		return false;
 	if (compare_options(r, &in, &is_same, err) && !is_same)
 		return false;
-	if (!close_section(r, "OPTS", &in, err) || !open_section(r, WM_CHECKPOINT_INPT, "INPT", &in, err))
+	if (!close_section(r, WM_CHECKPOINT_OPTS, &in, err) || !open_section(r, WM_CHECKPOINT_INPT, &in, err))
 		return false;
 	decode_inputs(r, &in);
-	if (!close_section(r, "INPT", &in, err) || !open_section(r, WM_CHECKPOINT_OUTP, "OUTP", &in, err))
+	if (!close_section(r, WM_CHECKPOINT_INPT, &in, err) || !open_section(r, WM_CHECKPOINT_OUTP, &in, err))
 		return false;
 	decode_outputs(r, &in);
-	return close_section(r, "OUTP", &in, err);
+	return close_section(r, WM_CHECKPOINT_OUTP, &in, err);
 }
 
 /* Where FILE is, once and for all: a symbolic link must lead to the same file when it is replaced. */
@@ -1203,6 +1150,12 @@ resume_start(const struct resume *r, size_t input)
 }
 
 bool
+resume_is_pipe(const struct resume *r, size_t input)
+{
+	return r->inputs[input].is_pipe;
+}
+
+bool
 resume_has_new_input(const struct resume *r)
 {
 	for (size_t i = 0; i < r->inputs_count; i++)
@@ -1358,14 +1311,13 @@ encode_outputs(struct resume *r, bool is_finished, bool is_closed, struct wm_buf
 			continue;
 		if (!settle_output(r, output, err))
 			return false;
-		/* The option is not changed through this. */
-		struct written written = { output->path, (char *)(uintptr_t)output->option, output->device,
+		struct sections_output written = { wm_span_of(output->path), wm_span_of(output->option), output->device,
 			output->inode, output->length, 0, is_finished };
 		if (!hash_last(r, output->read_fd, output->length, output->path, &written.hash, &is_there, err))
 			return false;
 		if (!is_there)
 			return wm_err_set(err, WM_ERR_IO, "%s: became shorter while it was written", output->path);
-		put_written(&written, out);
+		sections_put_output(&written, out);
 	}
 	return true;
 }

@@ -32,12 +32,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmd/sections.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
 #include "lib/state/checkpoint.h"
 
-/* Inputs are known by so many bytes at their beginning and before their position: more than any header, and one read. */
-#define RESUME_KNOWN_BYTES 4096
+#define RESUME_KNOWN_BYTES SECTIONS_KNOWN_BYTES
 
 /* Input files that are remembered: years of a file each hour, and a checkpoint that is still written in a moment. */
 #define RESUME_FILES_MAX 100000
@@ -145,6 +145,9 @@ struct resume_start {
 
 /* After resume_decide(). */
 struct resume_start resume_start(const struct resume *r, size_t input);
+
+/* Whether it was found to be no regular file. After resume_decide(). */
+bool resume_is_pipe(const struct resume *r, size_t input);
 
 /* Whether any input may hold something that was not processed; a pipe may. */
 bool resume_has_new_input(const struct resume *r);

@@ -10,9 +10,8 @@
 /* Room in a table's value for a number, in the multiple of 16 that tables want. */
 #define NUMBER_BYTES 16
 
-/* The delay of a source: its own, or that of all others. */
-static int64_t
-delay_of(const struct cli_common *common, struct wm_span source)
+int64_t
+sources_delay_us(const struct cli_common *common, struct wm_span source)
 {
 	struct wm_span rest = common->delay.others == NULL ? wm_span(NULL, 0) : wm_span_of(common->delay.others), name;
 	int64_t own_us, delay_us = common->delay.us;
@@ -34,7 +33,7 @@ add(struct sources *sources, struct wm_span name, int64_t now_us)
 {
 	const struct cli_common *common = sources->common;
 	size_t count = sources->combine.sources_count;
-	int64_t delay_us = delay_of(common, name);
+	int64_t delay_us = sources_delay_us(common, name);
 	struct wm_watermark own;
 
 	if (common->is_spark && common->delay.text != NULL)
@@ -123,23 +122,18 @@ sources_find(struct sources *sources, const struct wm_value *value, int64_t now_
 	return add_value(sources, value->text, is_scalar ? WM_KIND_TEXT : value->kind, now_us, source, err);
 }
 
-/* A source as it is known from run to run. */
-struct known {
-	struct wm_span name;
-	uint8_t kind;
-};
-
 /* All sources by their numbers; freed by the caller. */
-static struct known *
+static struct sources_known *
 known_sources(const struct sources *sources)
 {
-	struct known *known = wm_calloc(sources->combine.sources_count + 1, sizeof(known[0]));
+	struct sources_known *known = wm_calloc(sources->combine.sources_count + 1, sizeof(known[0]));
 	size_t at = 0;
 
 	for (size_t i = 0; i < sources->combine.sources_count && sources->files != NULL; i++)
-		known[i] = (struct known){ wm_span_of(sources->files[i]), WM_KIND_TEXT };
+		known[i] = (struct sources_known){ wm_span_of(sources->files[i]), WM_KIND_TEXT };
 	for (const struct wm_entry *entry; (entry = wm_table_next(&sources->numbers, &at)) != NULL;)
-		known[*(const size_t *)wm_entry_value(entry)] = (struct known){ wm_entry_key(entry), entry->tag };
+		known[*(const size_t *)wm_entry_value(entry)] =
+			(struct sources_known){ wm_entry_key(entry), entry->tag };
 	return known;
 }
 
@@ -147,7 +141,7 @@ known_sources(const struct sources *sources)
 void
 sources_encode(const struct sources *sources, struct wm_buf *out)
 {
-	struct known *known = known_sources(sources);
+	struct sources_known *known = known_sources(sources);
 	size_t count = sources->combine.sources_count;
 
 	wm_put_varint(out, count);
@@ -177,7 +171,7 @@ decode_guards(struct sources *sources, struct wm_get *in)
 
 /* FILEs of this run that were there before go on as they were. */
 static void
-copy_files(struct sources *sources, const struct sources *old, const struct known *known)
+copy_files(struct sources *sources, const struct sources *old, const struct sources_known *known)
 {
 	for (size_t i = 0; i < sources->combine.sources_count; i++) {
 		for (size_t j = 0; j < old->combine.sources_count; j++) {
@@ -192,7 +186,7 @@ copy_files(struct sources *sources, const struct sources *old, const struct know
 }
 
 static bool
-decode_files(struct sources *sources, const struct known *known, size_t count, struct wm_get *in)
+decode_files(struct sources *sources, const struct sources_known *known, size_t count, struct wm_get *in)
 {
 	struct sources old = { .common = sources->common };
 
@@ -208,7 +202,7 @@ decode_files(struct sources *sources, const struct known *known, size_t count, s
 }
 
 static bool
-decode_values(struct sources *sources, const struct known *known, size_t count, struct wm_get *in)
+decode_values(struct sources *sources, const struct sources_known *known, size_t count, struct wm_get *in)
 {
 	struct wm_err err;
 
@@ -225,22 +219,36 @@ decode_values(struct sources *sources, const struct known *known, size_t count, 
 		decode_guards(sources, in);
 }
 
-bool
-sources_decode(struct sources *sources, struct wm_get *in)
+struct sources_known *
+sources_decode_known(struct wm_get *in, size_t *count)
 {
-	uint64_t count = wm_get_varint(in);
+	uint64_t known_count = wm_get_varint(in);
 
 	/* A name takes two bytes at least. */
-	if (in->failed || count > WM_SOURCES_MAX || count > wm_get_left(in) / 2)
-		return false;
-	struct known *known = wm_calloc((size_t)count + 1, sizeof(known[0]));
-	for (uint64_t i = 0; i < count; i++) {
+	if (in->failed || known_count > WM_SOURCES_MAX || known_count > wm_get_left(in) / 2)
+		return NULL;
+	struct sources_known *known = wm_calloc((size_t)known_count + 1, sizeof(known[0]));
+	for (uint64_t i = 0; i < known_count; i++) {
 		known[i].name = wm_get_span(in);
 		known[i].kind = wm_get_u8(in);
 	}
-	bool is_decoded = !in->failed &&
-		(sources->files != NULL ? decode_files(sources, known, (size_t)count, in)
-					: decode_values(sources, known, (size_t)count, in));
+	*count = (size_t)known_count;
+	if (!in->failed)
+		return known;
+	free(known);
+	return NULL;
+}
+
+bool
+sources_decode(struct sources *sources, struct wm_get *in)
+{
+	size_t count;
+	struct sources_known *known = sources_decode_known(in, &count);
+
+	if (known == NULL)
+		return false;
+	bool is_decoded = sources->files != NULL ? decode_files(sources, known, count, in)
+						 : decode_values(sources, known, count, in);
 	free(known);
 	return is_decoded;
 }

@@ -45,4 +45,16 @@ WM_MUST_CHECK bool sources_decode(struct sources *sources, struct wm_get *in);
 WM_MUST_CHECK bool sources_find(
 	struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err);
 
+/* A source as it is known from run to run: what sources_encode() begins with. */
+struct sources_known {
+	struct wm_span name; /* the FILE, or the value of the column; borrowed from what is decoded */
+	uint8_t kind;        /* of that value: enum wm_kind, if all is well */
+};
+
+/* Freed by the caller; NULL if it is no such list. */
+struct sources_known *sources_decode_known(struct wm_get *in, size_t *count);
+
+/* The delay of a source: its own, or that of all others. */
+int64_t sources_delay_us(const struct cli_common *common, struct wm_span source);
+
 #endif

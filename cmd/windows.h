@@ -1,15 +1,18 @@
 /*
  * windows - window sizes as the command line gives them.
  *
- * What cannot be a window ends the process with status 2; option is its name
- * for the message.
+ * What cannot be a window ends the process with status 2, or, where it was not
+ * the command line that gave it (windows_read_...), is an error (WM_ERR_USAGE);
+ * option is its name for the message.
  */
 #ifndef WM_CMD_WINDOWS_H
 #define WM_CMD_WINDOWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cmd/cli.h"
+#include "lib/base/err.h"
 #include "lib/base/span.h"
 #include "lib/event/window.h"
 
@@ -31,5 +34,13 @@ void windows_cumulating(struct wm_windows *windows, const char *option, const ch
 
 /* Two lengths with a comma between; form says how they are written ("SIZE,SLIDE, as in 1h,5m"). */
 void windows_two_lengths(const char *option, const char *text, const char *form, int64_t *first_us, int64_t *second_us);
+
+WM_MUST_CHECK bool windows_read_length(const char *option, struct wm_span text, int64_t *us, struct wm_err *err);
+WM_MUST_CHECK bool windows_read_tumbling(struct wm_windows *windows, const char *option, const char *text,
+	const struct cli_common *common, int64_t offset_us, struct wm_err *err);
+WM_MUST_CHECK bool windows_read_sliding(
+	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err);
+WM_MUST_CHECK bool windows_read_cumulating(
+	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err);
 
 #endif

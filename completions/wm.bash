@@ -175,6 +175,12 @@ _wm_merge_options='
 -V --version
 '
 
+_wm_checkpoint_options='
+-h --help
+--help=all
+-V --version
+'
+
 # _wm_argument OPTIONS WORD: the argument of option WORD; nothing if it has none.
 _wm_argument() {
 	local line name words
@@ -267,3 +273,14 @@ _wm_merge() {
 }
 
 complete -F _wm_merge wm-merge
+
+# The first word says what to do, the others are files.
+_wm_checkpoint() {
+	if ((COMP_CWORD == 1)) && [[ ${COMP_WORDS[1]} != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W 'show verify dump watermark position why' -- "${COMP_WORDS[1]}")
+	else
+		_wm_complete "$_wm_checkpoint_options"
+	fi
+}
+
+complete -F _wm_checkpoint wm-checkpoint

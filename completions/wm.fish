@@ -158,3 +158,8 @@ complete -c wm-merge -l no-output-header -d 'no header line'
 complete -c wm-merge -s h -l help -d 'one screen of help'
 complete -c wm-merge -l help=all -d 'every option'
 complete -c wm-merge -s V -l version -d 'the version'
+
+complete -c wm-checkpoint -n __fish_is_first_arg -f -a 'show verify dump watermark position why'
+complete -c wm-checkpoint -s h -l help -d 'one screen of help'
+complete -c wm-checkpoint -l help=all -d 'every option'
+complete -c wm-checkpoint -s V -l version -d 'the version'

@@ -27,9 +27,9 @@ program_of() {
 	esac
 }
 
-# wm-merge needs two tables, and what it must survive is in its own tests.
+# wm-merge needs two tables, wm-checkpoint reads no stream; what they must survive is in their own tests.
 tools() {
-	sed -n 's/^TOOLS := //p' Makefile | tr ' ' '\n' | grep -vx wm-merge
+	sed -n 's/^TOOLS := //p' Makefile | tr ' ' '\n' | grep -vxE 'wm-merge|wm-checkpoint'
 }
 
 # The least that a tool needs to work on columns ts and key, in $options; with a delay of 0 s.

@@ -308,6 +308,27 @@ head_of_windows=window_start,window_end,count
 	assert_output --partial 'stopped: raise --state-limit, or bound it with a shorter -w'
 }
 
+# All rows stand in one read.
+@test "the state limit: looked at between reads too, and a higher one goes on" {
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 20000; i++) printf "%d,%d\n", i % 9, i; print "99,a" }' >in.csv
+	run -4 window -q -g k --state-limit 100K --report report --out out.csv in.csv
+	assert_output --regexp 'the state takes [0-9]+ KiB, and 100 KiB are allowed: stopped'
+	run -0 jq -s '.[-1].rows_in < 9000' report
+	assert_output true
+	for limit in 100K 300K 600K; do
+		run -4 window -q -g k --state-limit $limit --out out.csv in.csv
+	done
+	run -0 window -q -g k --state-limit 64M --eof flush --out out.csv in.csv
+	"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -g k in.csv | cmp - out.csv
+	# What was kept is no larger than what may be loaded; a lower limit says so, and changes nothing.
+	rm -f st* out.csv
+	run -4 window -q -g k --state-limit 300K --out out.csv in.csv
+	cp st before
+	run -4 window -q -g k --state-limit 10K --out out.csv in.csv
+	assert_output --partial 'raise --state-limit'
+	cmp st before
+}
+
 @test "counters are of all runs, run has this one's" {
 	printf 'ts\n1\nx\n12\n' >in.csv
 	run -1 window --report r in.csv

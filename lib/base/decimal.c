@@ -328,6 +328,27 @@ wm_decimal_parse(struct wm_span text, struct wm_decimal *number)
 	return true;
 }
 
+static void *
+grow_limbs(void *old, size_t old_bytes, size_t bytes)
+{
+	(void)old_bytes;
+	return wm_reallocarray(old, bytes, 1);
+}
+
+static void
+free_limbs(void *old, size_t bytes)
+{
+	(void)bytes;
+	free(old);
+}
+
+/* Left to itself the library aborts where there is no memory. */
+static __attribute__((constructor)) void
+lend_memory(void)
+{
+	mp_set_memory_functions(wm_malloc, grow_limbs, free_limbs);
+}
+
 /* Into what mpz_init() made. */
 static void
 set_whole(mpz_t result, uint128 value)

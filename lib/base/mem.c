@@ -12,7 +12,10 @@
 void
 wm_mem_stop(size_t size)
 {
-	fprintf(stderr, "wm: out of memory: could not get %zu bytes\n", size);
+	if (size == 0)
+		fputs("wm: out of memory\n", stderr);
+	else
+		fprintf(stderr, "wm: out of memory: could not get %zu bytes\n", size);
 	exit(3);
 }
 

@@ -20,7 +20,7 @@ void *wm_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnul
  */
 void *wm_calloc_wide(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 
-/* For memory that a library was to get. */
+/* For memory that a library was to get; 0: nobody knows how much. */
 void wm_mem_stop(size_t size) __attribute__((noreturn));
 
 /* Room for count members of size bytes; the product is checked. */

@@ -38,6 +38,7 @@ struct wm_lag {
 	struct place windows;
 	uint64_t kept_count; /* values of lag and disorder that are kept */
 	bool is_sketched;
+	size_t values_bytes;    /* of all series that are not */
 	struct wm_value *parts; /* of a group's key: with every where its window starts, then the keys */
 	size_t parts_count;
 	struct wm_buf key_text;
@@ -116,12 +117,19 @@ sketch_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
 	wm_quantile_add(&series->sketch, &lag->table.arena, &number);
 }
 
+static size_t
+values_bytes(const struct wm_lag_series *series)
+{
+	return series->values_capacity * sizeof(series->values[0]);
+}
+
 static void
 sketch_series(struct wm_lag *lag, struct wm_lag_series *series)
 {
 	for (size_t i = 0; i < series->values_count; i++)
 		sketch_value(lag, series, series->values[i]);
 	free(series->values);
+	lag->values_bytes -= values_bytes(series);
 	series->values = NULL;
 	series->values_count = series->values_capacity = 0;
 }
@@ -138,10 +146,12 @@ sketch_all(struct wm_lag *lag)
 }
 
 __attribute__((noinline)) static void
-grow(struct wm_lag_series *series)
+grow(struct wm_lag *lag, struct wm_lag_series *series)
 {
+	lag->values_bytes -= values_bytes(series);
 	series->values_capacity = series->values_capacity == 0 ? VALUES_MIN : series->values_capacity * 2;
 	series->values = wm_reallocarray(series->values, series->values_capacity, sizeof(series->values[0]));
+	lag->values_bytes += values_bytes(series);
 }
 
 static inline void
@@ -158,7 +168,7 @@ add_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
 		sketch_value(lag, series, value_us);
 	} else {
 		if (series->values_count == series->values_capacity)
-			grow(series);
+			grow(lag, series);
 		series->values[series->values_count++] = value_us;
 	}
 }
@@ -436,12 +446,7 @@ wm_lag_groups_count(const struct wm_lag *lag)
 size_t
 wm_lag_bytes(const struct wm_lag *lag)
 {
-	size_t at = 0, bytes = sizeof(*lag) + wm_table_bytes(&lag->table);
-
-	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
-		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
-			bytes += group_of(entry)->series[kind].values_capacity * sizeof(int64_t);
-	return bytes;
+	return sizeof(*lag) + wm_table_bytes(&lag->table) + lag->values_bytes;
 }
 
 /* State */
@@ -487,6 +492,7 @@ decode_series(struct wm_lag *lag, struct wm_lag_series *series, struct wm_get *i
 	uint64_t negative = 0;
 	series->values = others == 0 ? NULL : wm_reallocarray(NULL, others, sizeof(series->values[0]));
 	series->values_count = series->values_capacity = others;
+	lag->values_bytes += values_bytes(series);
 	for (size_t i = 0; i < others; i++) {
 		series->values[i] = wm_get_i64(in);
 		negative += series->values[i] < 0;

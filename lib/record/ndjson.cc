@@ -1,6 +1,7 @@
 #include <simdjson.h>
 
 #include <memory>
+#include <new>
 
 #include <assert.h>
 #include <stdbool.h>
@@ -525,6 +526,12 @@ fill_fields(wm_ndjson *nd, wm_value *fields)
 	}
 }
 
+void
+stop_without_memory()
+{
+	wm_mem_stop(0);
+}
+
 } // namespace
 
 extern "C" {
@@ -532,6 +539,8 @@ extern "C" {
 struct wm_ndjson *
 wm_ndjson_new(const struct wm_column *columns, size_t columns_count)
 {
+	/* What the parser asks for, and does not get, would end in an abort. */
+	std::set_new_handler(stop_without_memory);
 	wm_ndjson *nd = new (wm_malloc(sizeof(*nd))) wm_ndjson();
 
 	nd->columns = static_cast<column *>(wm_calloc(columns_count, sizeof(*nd->columns)));

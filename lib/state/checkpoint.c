@@ -29,11 +29,22 @@
 static const char part_names[WM_CHECKPOINT_PARTS][NAME_BYTES + 1] = { "OPTS", "WMRK", "INPT", "OUTP", "CNTR", "STAT" };
 static const char end_name[] = "END.";
 
+const char *
+wm_checkpoint_part_name(enum wm_checkpoint_part part)
+{
+	return part_names[part];
+}
+
 static int
 system_open(void *self, const char *path, int flags, mode_t mode)
 {
+	int fd;
+
 	(void)self;
-	return open(path, flags, mode);
+	do
+		fd = open(path, flags, mode);
+	while (fd == -1 && errno == EINTR);
+	return fd;
 }
 
 static int
@@ -60,8 +71,13 @@ system_write(void *self, int fd, const void *data, size_t len)
 static ssize_t
 system_pwrite(void *self, int fd, const void *data, size_t len, off_t offset)
 {
+	ssize_t put;
+
 	(void)self;
-	return pwrite(fd, data, len, offset);
+	do
+		put = pwrite(fd, data, len, offset);
+	while (put == -1 && errno == EINTR);
+	return put;
 }
 
 static off_t
@@ -86,8 +102,13 @@ system_fsync(void *self, int fd)
 static int
 system_ftruncate(void *self, int fd, off_t len)
 {
+	int status;
+
 	(void)self;
-	return ftruncate(fd, len);
+	do
+		status = ftruncate(fd, len);
+	while (status == -1 && errno == EINTR);
+	return status;
 }
 
 static int
@@ -173,9 +194,8 @@ system_reopen(void *self, int fd)
 {
 	char link_path[32];
 
-	(void)self;
 	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", fd);
-	return open(link_path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return system_open(self, link_path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 }
 
 const struct wm_checkpoint_calls wm_checkpoint_system = {
@@ -654,6 +674,7 @@ wm_checkpoint_end_section(struct wm_checkpoint_writer *writer, struct wm_err *er
 	const struct wm_checkpoint_calls *calls = writer->calls;
 	uint64_t length = position(writer) - writer->section_at - FRAME_BYTES;
 	struct wm_buf field;
+	ssize_t put = 0;
 
 	add_padding(writer);
 	if (!flush(writer, err))
@@ -661,10 +682,10 @@ wm_checkpoint_end_section(struct wm_checkpoint_writer *writer, struct wm_err *er
 	wm_buf_init(&field, WM_BUF_UNBOUNDED);
 	wm_put_u64(&field, length);
 	off_t field_at = (off_t)(writer->section_at + FRAME_BYTES - field.len);
-	errno = ENOSPC; /* for a write that is short */
-	bool is_put = calls->pwrite(calls->self, writer->fd, field.data, field.len, field_at) == (ssize_t)field.len;
+	for (size_t at = 0; at < field.len && put != -1; at += (size_t)put)
+		put = calls->pwrite(calls->self, writer->fd, field.data + at, field.len - at, field_at + (off_t)at);
 	wm_buf_release(&field);
-	if (!is_put)
+	if (put == -1)
 		return fail_errno(err, writer->tmp_path, "write");
 	size_t len = (size_t)writer->written;
 	const char *mapped = calls->map(calls->self, writer->fd, len);

@@ -85,6 +85,9 @@ enum wm_checkpoint_part {
 	WM_CHECKPOINT_PARTS
 };
 
+/* "OPTS". */
+const char *wm_checkpoint_part_name(enum wm_checkpoint_part part);
+
 /* A section as its module encodes it. */
 struct wm_checkpoint_section {
 	uint32_t version;

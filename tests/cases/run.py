@@ -54,7 +54,12 @@ def many_rows():
     return b"ts,key\n" + b"".join(b"%d,k%d\n" % (i, i % 3) for i in range(400_000))
 
 
-MAKERS = {"long_lines": long_lines, "many_rows": many_rows}
+def two_thousand_rows():
+    """A row a second, seven keys by turns."""
+    return b"ts,key\n" + b"".join(b"%d,k%d\n" % (i, i % 7) for i in range(2000))
+
+
+MAKERS = {"long_lines": long_lines, "many_rows": many_rows, "two_thousand_rows": two_thousand_rows}
 
 
 @dataclasses.dataclass

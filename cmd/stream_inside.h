@@ -1,0 +1,221 @@
+/*
+ * stream_inside - what the parts of cmd/stream share, and nobody else.
+ *
+ *     stream_open    options understood, columns asked for, inputs looked at
+ *     stream         records: read, checked, observed, handed out; batches
+ *     stream_wait    signals, the clock, and waiting for input
+ *     stream_out     what became of a record, and what is written
+ *     stream_run     once a run: outputs begun, progress, checkpoints, the end
+ */
+#ifndef WM_CMD_STREAM_INSIDE_H
+#define WM_CMD_STREAM_INSIDE_H
+
+#include "cmd/stream.h"
+
+#include <signal.h>
+
+#include "cmd/band.h"
+#include "cmd/keep.h"
+#include "cmd/metrics.h"
+#include "cmd/passing.h"
+#include "cmd/progress.h"
+#include "cmd/sources.h"
+#include "lib/event/trigger.h"
+#include "lib/event/watermark.h"
+
+/* How long an input may go on before it is said that nothing is written without a watermark. */
+#define NOTICE_AFTER_US 10000000
+
+/* After so many rows it is looked again whether a commit is due that had to wait. */
+#define ATTEND_ROWS 64
+
+/* Whether the state is too large is looked at once in so many rows; the farther the limit, the later. */
+#define STATE_ROWS 2048
+#define STATE_BYTES_A_ROW 4096
+
+/* Progress by the clock comes at most so often. */
+#define TICK_US 1000000
+
+struct wanted {
+	size_t field; /* in rec.fields */
+	enum stream_need need;
+	int64_t unit_us; /* of STREAM_LENGTH */
+	char *name;      /* for messages */
+};
+
+enum phase {
+	PHASE_READ,        /* the next record is to be read */
+	PHASE_TAKE_IN,     /* one was read and waits for the batch before it to end */
+	PHASE_DELIVER,     /* one was taken in and waits for what is due before it */
+	PHASE_PUNCTUATION, /* the same of punctuation */
+	PHASE_FLUSH,       /* all inputs have ended: everything is to be written */
+	PHASE_END,
+};
+
+/* Two columns at most make an event time: a date and a time of day. */
+#define TIME_COLUMNS_MAX 2
+
+/* A join has two. */
+#define STREAMS_MAX 2
+
+/* So much is read ahead of one input while another is waited for. */
+#define AHEAD_BYTES_MAX ((uint64_t)1 << 30)
+
+/* What a run has once, whatever the number of its streams. */
+struct run {
+	struct stream *streams[STREAMS_MAX];
+	size_t streams_count;
+	struct outputs *outputs;
+	bool is_started;      /* the outputs are */
+	bool is_settled;      /* so is their form */
+	struct report report; /* of this run alone */
+	struct report before; /* of those before it, as the checkpoint has them */
+	struct keep *keep;    /* NULL: there is no checkpoint */
+	const struct keep_state *kept;
+	uint64_t state_bytes_max;
+	uint64_t state_row; /* before it the state is looked at; UINT64_MAX: never */
+	bool is_at_limit;
+	uint64_t rows_committed; /* rows_in at the last commit */
+	bool is_flushed;         /* the end of time was handed out */
+	struct report_state state;
+	struct metrics metrics;
+	struct progress progress;
+	int64_t started_us;   /* monotonic clock */
+	int64_t waited_us;    /* for input, so far */
+	int64_t tick_next_us; /* monotonic clock */
+};
+
+struct stream {
+	struct run *run;
+	size_t number;          /* among those of the run */
+	struct stream *partner; /* the other of two */
+	enum stream_patience patience;
+	bool is_hungry; /* it has asked for bytes, and none have come since */
+	bool has_yielded;
+	uint64_t ahead_bytes;
+	bool has_records;     /* of its own */
+	int64_t batch_number; /* of the record that was read, where batches are numbers */
+	int64_t fed_at_us;    /* monotonic clock; for --idle-wall of one of two */
+	const struct cli_common *common;
+	struct stream_facts facts;
+	struct inputs *inputs;
+	struct band band;
+	bool is_settled; /* the outputs know its layout */
+	bool is_decided; /* whether the watermark comes in band */
+	size_t input;    /* that is read: the one furthest behind */
+	size_t source;   /* whose watermark the current record moves */
+	size_t source_field;
+	struct wm_instant_parser *time_parser;
+	const char *time_name; /* of the event time's column, as typed */
+	size_t time_fields[TIME_COLUMNS_MAX];
+	size_t time_fields_count;
+	struct wm_value time_value;              /* of two columns */
+	struct wm_buf time_text;                 /* and its text */
+	bool reads_arrival;                      /* rows that have none are rejected */
+	struct wm_instant_parser *ingest_parser; /* NULL: the arrival time is not asked for, or is now */
+	size_t ingest_field;
+	size_t trigger_field;
+	struct wanted *wanted;
+	struct wm_reading *readings;
+	size_t wanted_count;
+
+	struct sources sources;
+	bool has_sources;    /* more than the one that all records are of, or one that can be idle */
+	int64_t highest_us;  /* highest event time of all; WM_TIME_NONE before the first */
+	int64_t disorder_us; /* how far the record is behind it; 0 before any time is confirmed */
+	bool has_watermark;
+	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
+	int64_t watermark_before_us;
+	bool is_punctuated;
+	bool is_notice_due;  /* it was not said yet that nothing is written without a watermark */
+	int64_t spoke_at_us; /* when the last record came; only where sources can be idle */
+	int64_t due_us;      /* the operator's */
+	struct wm_trigger trigger;
+	bool is_each;
+	bool is_batch_full; /* the record that was delivered is its batch's last */
+
+	enum phase phase;
+	struct wm_record rec;
+	int64_t event_time_us;    /* of the record that is delivered */
+	int64_t arrival_us;       /* of the same, if it was read */
+	bool is_file_begun;       /* a record of the FILE was taken in */
+	bool is_observed_plainly; /* it needs nothing of observe_more() */
+	bool is_plain;            /* the next record needs nothing but what all records need */
+	size_t files_begun;
+	size_t files_behind;  /* of these, that began behind the watermark */
+	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
+	bool is_ticking;      /* STREAM_TICK was handed out */
+	bool is_strict_stop;
+	uint64_t attend_row;   /* before the row of this number it is looked whether a commit is due */
+	size_t position_field; /* of --position */
+
+	struct passing *passing; /* NULL: no record passes */
+	struct passing_stamps stamps;
+	struct wm_span line; /* of the current record, where records pass */
+	struct wm_buf text;
+};
+
+/* What ends a wait. */
+enum wait_end { WAIT_INPUT, WAIT_YIELD, WAIT_BATCH_DUE, WAIT_SILENCE, WAIT_TICK, WAIT_SIGNAL };
+
+/* What signals ask for. */
+struct stream_signals {
+	volatile sig_atomic_t stop_signal; /* SIGINT or SIGTERM; 0: none came */
+	volatile sig_atomic_t wants_object;
+	volatile sig_atomic_t wants_reopen;
+};
+extern struct stream_signals stream_signals;
+
+/* The first event time of a FILE; WM_TIME_END if it has none, so that it is read last. */
+int64_t stream_first_event_time(struct stream *s, size_t file);
+
+/* What was computed is kept: outputs are written as far as the stream came. */
+_Noreturn void stream_fail(struct stream *s, const struct wm_err *err);
+
+/* Whether results look as this stream does: the first one, unless that has ended without a word. */
+bool stream_tells_layout(const struct stream *s);
+
+/* The first SIGINT or SIGTERM lets what was read be finished; a second one kills. One that was ignored stays so. */
+void stream_catch_signals(void);
+
+int64_t stream_clock_us(clockid_t clock);
+
+bool stream_is_commit_due(const struct stream *s);
+
+/* Before a read. */
+enum wait_end stream_wait(struct stream *s);
+
+/* Of two streams the lower watermark of those that have one. */
+int64_t stream_run_watermark_us(const struct run *run);
+
+/* Something will be written: creates the side files, and settles how results look as soon as an input has told it. */
+void stream_start_outputs(struct stream *s, bool is_last);
+
+/* Of two streams, one may have taken in a record that it has not given out yet. */
+bool stream_can_commit(const struct run *run);
+
+/* All that the records before let go was written: a commit. */
+void stream_commit(struct stream *s);
+
+/* Before which row it is looked next whether the state is too large, or a commit due. */
+void stream_plan_attention(struct run *run);
+
+/* Whether the operator holds too much. */
+void stream_check_state(struct stream *s);
+
+/* What the batch let go has been written: its progress is told. */
+void stream_finish_batch(struct stream *s);
+
+bool stream_is_tick_due(const struct stream *s);
+
+/* The operator has said what it holds. */
+void stream_finish_tick(struct stream *s);
+
+struct wm_instant_parser *stream_new_time_parser(const struct cli_common *common, const char *format);
+
+const char *stream_time_format(const struct cli_common *common);
+
+/* The first record has come, and with it what of a stamp the input has. */
+void stream_decide(struct stream *s);
+
+#endif

@@ -1,0 +1,199 @@
+#include "cmd/stream_inside.h"
+
+#include "cmd/band.h"
+#include "cmd/inputs.h"
+#include "cmd/outputs.h"
+#include "cmd/passing.h"
+#include "cmd/sources.h"
+#include "lib/event/watermark.h"
+#include "lib/time/instant.h"
+
+int64_t
+stream_position_us(const struct stream *s)
+{
+	return s->sources.combine.watermark_us;
+}
+
+bool
+stream_has_layout(const struct stream *s)
+{
+	return wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_AUTO;
+}
+
+bool
+stream_has_ended(const struct stream *s)
+{
+	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
+}
+
+bool
+stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count)
+{
+	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	bool is_known = true;
+
+	for (size_t i = 0; i < count && is_known; i++)
+		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i]);
+	return is_known;
+}
+
+void
+stream_used(struct stream *s, int64_t windows_missed)
+{
+	s->run->report.rows_used++;
+	if (s->disorder_us > s->run->report.disorder_used_max_us)
+		s->run->report.disorder_used_max_us = s->disorder_us;
+	if (windows_missed != 0) {
+		s->run->report.rows_partly_late++;
+		s->run->report.windows_missed += (uint64_t)windows_missed;
+		s->run->report.windows_missed_partly += (uint64_t)windows_missed;
+	}
+}
+
+/* A late row as it came; but what of it was the watermark in band would hold for the file as a whole. */
+static __attribute__((noinline)) void
+put_late(struct stream *s)
+{
+	static const struct wm_value none = { { NULL, 0 }, WM_KIND_NULL };
+	struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	struct wm_span line = wm_reader_line(reader, &s->rec, &s->text);
+
+	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
+		line = band_restate(&s->band, line, &none);
+	outputs_put_late(s->run->outputs, s->number, reader, line, s->watermark_us - s->event_time_us, s->watermark_us);
+}
+
+void
+stream_duplicate(struct stream *s)
+{
+	s->run->report.rows_duplicate++;
+	if (s->common->duplicates_path != NULL)
+		outputs_put_duplicate(
+			s->run->outputs, wm_reader_line(inputs_reader(s->inputs, s->input), &s->rec, &s->text));
+}
+
+void
+stream_late(struct stream *s, int64_t windows_missed)
+{
+	report_late(&s->run->report);
+	s->run->report.windows_missed += (uint64_t)windows_missed;
+	if (outputs_has_late(s->run->outputs))
+		put_late(s);
+}
+
+void
+stream_pass(struct stream *s, const struct wm_value *values)
+{
+	s->run->report.rows_out++;
+	passing_put(s->passing, s->line, &s->rec, values);
+}
+
+struct wm_span
+stream_line(const struct stream *s)
+{
+	return s->line;
+}
+
+/* A watermark as a value; text has room for it. */
+static struct wm_value
+watermark_value(const struct stream *s, int64_t watermark_us, char *text)
+{
+	enum wm_time_unit unit = (enum wm_time_unit)s->common->output_time;
+
+	if (watermark_us == WM_TIME_NONE)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	return (struct wm_value){ wm_span(text, wm_instant_print(watermark_us, unit, wm_zone_utc(), text)),
+		unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}
+
+void
+stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	s->run->report.rows_out++;
+	if (s->band.is_there) {
+		struct wm_value value = watermark_value(s, watermark_us, text);
+
+		line = band_restate(&s->band, line, &value);
+	}
+	passing_put(s->passing, line, NULL, NULL);
+}
+
+void
+stream_count_row(struct stream *s)
+{
+	s->run->report.rows_out++;
+}
+
+int64_t
+stream_watermark_us(const struct stream *s)
+{
+	return s->watermark_us;
+}
+
+struct passing *
+stream_passing(struct stream *s)
+{
+	return s->passing;
+}
+
+struct outputs *
+stream_outputs(struct stream *s)
+{
+	return s->run->outputs;
+}
+
+void
+stream_tell_watermark(struct stream *s, int64_t watermark_us)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	if (!s->band.is_there || watermark_us == WM_TIME_NONE)
+		return;
+	struct wm_value value = watermark_value(s, watermark_us, text);
+	passing_put_lone(s->passing, s->band.columns.names[s->band.own], &value);
+}
+
+void
+stream_identity(struct stream *s, struct wm_buf *out)
+{
+	passing_identity(s->passing, s->line, out);
+}
+
+void
+stream_pass_punctuation(struct stream *s)
+{
+	passing_put_lone(s->passing, s->band.columns.names[s->band.own], &s->rec.fields[s->band.field]);
+}
+
+void
+stream_put_lone(struct stream *s, struct wm_span name, const struct wm_value *value)
+{
+	passing_put_lone(s->passing, name, value);
+}
+
+bool
+stream_is_in_band(const struct stream *s)
+{
+	return s->band.is_followed;
+}
+
+void
+stream_put_punctuation(struct stream *s, size_t column, const struct wm_value *value)
+{
+	outputs_put_lone(s->run->outputs, column, value);
+}
+
+void
+stream_put_text(struct stream *s, struct wm_span text)
+{
+	outputs_put_text(s->run->outputs, text);
+}
+
+void
+stream_put_row(struct stream *s, const struct wm_value *values)
+{
+	s->run->report.rows_out++;
+	outputs_put_row(s->run->outputs, values);
+}

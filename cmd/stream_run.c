@@ -1,0 +1,530 @@
+#include "cmd/stream_inside.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cmd/band.h"
+#include "cmd/inputs.h"
+#include "cmd/keep.h"
+#include "cmd/memory.h"
+#include "cmd/metrics.h"
+#include "cmd/outputs.h"
+#include "cmd/passing.h"
+#include "cmd/progress.h"
+#include "cmd/sources.h"
+#include "lib/base/list.h"
+#include "lib/event/trigger.h"
+#include "lib/event/watermark.h"
+#include "lib/time/instant.h"
+
+int64_t
+stream_run_watermark_us(const struct run *run)
+{
+	int64_t watermark_us = WM_TIME_END;
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->has_watermark && run->streams[i]->watermark_us < watermark_us)
+			watermark_us = run->streams[i]->watermark_us;
+	return watermark_us == WM_TIME_END ? WM_TIME_NONE : watermark_us;
+}
+
+/* The counts of all runs, of which this is the last. */
+static struct report
+totals(const struct stream *s)
+{
+	struct report total = s->run->report;
+
+	if (s->run->keep == NULL)
+		return total;
+	report_add_before(&total, &s->run->before);
+	total.run = &s->run->report;
+	return total;
+}
+
+static void
+write_metrics(struct stream *s)
+{
+	struct report total = totals(s);
+	struct wm_err err;
+
+	if (!metrics_write(&s->run->metrics, &total, &s->run->state, stream_run_watermark_us(s->run),
+		    stream_clock_us(CLOCK_REALTIME), stream_clock_us(CLOCK_MONOTONIC), &err))
+		stream_fail(s, &err);
+}
+
+void
+stream_start_outputs(struct stream *s, bool is_last)
+{
+	const struct wm_reader *layout = inputs_layout(s->inputs);
+	struct stream *first = s->run->streams[0];
+
+	if (!s->run->is_started) {
+		outputs_start(s->run->outputs);
+		s->run->is_started = true;
+		if (s->run->metrics.path != NULL)
+			write_metrics(s);
+	}
+	if (!is_last && wm_reader_format(layout) == WM_FORMAT_AUTO)
+		return;
+	if (!s->run->is_settled && stream_tells_layout(s)) {
+		outputs_settle(s->run->outputs, layout);
+		s->run->is_settled = true;
+	}
+	if (s->is_settled || !s->run->is_settled)
+		return;
+	s->is_settled = true;
+	outputs_begin_side(s->run->outputs, s->number, layout);
+	if (s->passing != NULL)
+		passing_settle(s->passing, layout);
+	if (!first->is_settled)
+		stream_start_outputs(first, true);
+}
+
+/* Going on, and keeping */
+
+void
+stream_plan_attention(struct run *run)
+{
+	uint64_t rows_in = run->report.rows_in, attend_row = run->state_row;
+
+	if (run->keep != NULL && run->streams[0]->common->checkpoint_rows != 0) {
+		uint64_t due_row = keep_due_row(run->keep);
+
+		/* One that is due waits for a better moment. */
+		due_row = due_row > rows_in ? due_row : rows_in + ATTEND_ROWS;
+		attend_row = due_row < attend_row ? due_row : attend_row;
+	}
+	for (size_t i = 0; i < run->streams_count; i++)
+		run->streams[i]->attend_row = attend_row;
+}
+
+static void
+plan_commit(struct stream *s, int64_t began_us)
+{
+	struct keep *keep = s->run->keep;
+
+	keep_plan(keep, s->run->report.rows_in, began_us, stream_clock_us(CLOCK_MONOTONIC));
+	s->run->rows_committed = s->run->report.rows_in;
+	stream_plan_attention(s->run);
+}
+
+/* What follows from what was kept. */
+static void
+settle_kept(struct stream *s)
+{
+	s->run->report.batch_watermark_us = s->watermark_us;
+	s->files_begun += s->highest_us != WM_TIME_NONE;
+	if (!s->band.is_followed)
+		return;
+	s->has_watermark = true;
+	s->is_notice_due = false;
+}
+
+void
+stream_resume(struct stream *s)
+{
+	struct run *run = s->run;
+	uint64_t limit = s->common->state_bytes_max;
+
+	run->state_bytes_max = limit == 0 ? memory_usable() / 2 : limit;
+	run->state_row = run->kept == NULL || run->kept->bytes == NULL || limit == UINT64_MAX ? UINT64_MAX : 0;
+	if (run->keep == NULL) {
+		stream_plan_attention(run);
+		return;
+	}
+	int64_t began_us = stream_clock_us(CLOCK_MONOTONIC);
+	keep_begin(run->keep, run->outputs, &run->report, &run->before, run->kept, stream_clock_us(CLOCK_REALTIME),
+		began_us);
+	run->is_started = true;
+	run->report.batch_id = run->before.batch_id;
+	for (size_t i = 0; i < run->streams_count; i++) {
+		settle_kept(run->streams[i]);
+		/* Only now it is known where they begin. */
+		if (run->streams_count > 1)
+			inputs_open_early(run->streams[i]->inputs);
+		/* What one holds has the form that both were found to have. */
+		if (run->streams_count > 1)
+			stream_start_outputs(run->streams[i], false);
+	}
+	plan_commit(s, began_us);
+	if (run->metrics.path != NULL)
+		write_metrics(s);
+}
+
+/* Lines that are no rows, over all streams of the run. */
+static void
+note_lines(struct run *run)
+{
+	run->report.lines_blank = run->report.headers_repeated = run->report.lines_unmatched = 0;
+	for (size_t i = 0; i < run->streams_count; i++) {
+		struct wm_reader_counts counts = inputs_counts(run->streams[i]->inputs);
+
+		run->report.lines_blank += counts.lines_blank;
+		run->report.headers_repeated += counts.headers_repeated;
+		run->report.lines_unmatched += counts.lines_unmatched;
+	}
+}
+
+bool
+stream_can_commit(const struct run *run)
+{
+	for (size_t i = 0; i < run->streams_count; i++) {
+		const struct stream *s = run->streams[i];
+		enum phase phase = s->phase;
+
+		/* Of a batch that two have in common one may be through. */
+		if (s->facts.shares_batches && s->trigger.is_open)
+			return false;
+		if (phase == PHASE_DELIVER || phase == PHASE_PUNCTUATION || phase == PHASE_FLUSH)
+			return false;
+	}
+	return true;
+}
+
+static void
+keep(struct run *run, enum keep_end end)
+{
+	note_lines(run);
+	for (size_t i = 0; i < run->streams_count; i++) {
+		struct stream *s = run->streams[i];
+
+		/* A record that was read, and waits for the batch before it to end, is not processed. */
+		inputs_set_pending(s->inputs, s->input, s->phase == PHASE_TAKE_IN ? &s->rec : NULL);
+	}
+	keep_commit(run->keep, end, stream_clock_us(CLOCK_REALTIME));
+}
+
+void
+stream_commit(struct stream *s)
+{
+	int64_t began_us = stream_clock_us(CLOCK_MONOTONIC);
+
+	keep(s->run, KEEP_ON);
+	plan_commit(s, began_us);
+}
+
+/* The state is larger than it may be: the run ends here. */
+static void
+stop_at_limit(struct stream *s, size_t bytes)
+{
+	const char *bound = s->run->kept->bound;
+
+	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s",
+		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
+		bound == NULL ? "" : ", or bound it with ", bound == NULL ? "" : bound);
+	s->run->is_at_limit = true;
+}
+
+void
+stream_check_state(struct stream *s)
+{
+	struct run *run = s->run;
+
+	if (run->state_row == UINT64_MAX)
+		return;
+	size_t bytes = run->kept->bytes(run->kept->self);
+	if (bytes > run->state_bytes_max) {
+		stop_at_limit(s, bytes);
+		return;
+	}
+	uint64_t rows = (run->state_bytes_max - bytes) / STATE_BYTES_A_ROW;
+	run->state_row = run->report.rows_in + (rows > STATE_ROWS ? rows : STATE_ROWS);
+}
+
+/* Progress */
+
+bool
+stream_has_progress(const struct stream *s)
+{
+	return outputs_has_report(s->run->outputs) || s->common->progress == CLI_PROGRESS_JSON ||
+		s->run->metrics.path != NULL;
+}
+
+bool
+stream_wants_state(const struct stream *s)
+{
+	return s->is_batch_ending && stream_has_progress(s);
+}
+
+void
+stream_set_state(struct stream *s, const struct report_state *state)
+{
+	s->run->state = *state;
+}
+
+static void
+make_object(struct stream *s)
+{
+	if (s->is_each)
+		s->run->report.batch_watermark_us = stream_run_watermark_us(s->run);
+	report_clock(&s->run->report, stream_clock_us(CLOCK_MONOTONIC), s->run->waited_us);
+	wm_buf_reset(&s->text);
+	report_progress(&s->run->report, &s->run->state, stream_clock_us(CLOCK_REALTIME), &s->text);
+}
+
+void
+stream_finish_batch(struct stream *s)
+{
+	if (stream_wants_state(s)) {
+		make_object(s);
+		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+		if (s->common->progress == CLI_PROGRESS_JSON)
+			cli_progress(wm_buf_span(&s->text));
+	}
+	s->is_batch_ending = false;
+	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));
+}
+
+/* With the trigger "each" a batch of the report is a second. */
+static bool
+has_second(const struct stream *s)
+{
+	return s->is_each && stream_has_progress(s);
+}
+
+bool
+stream_is_tick_due(const struct stream *s)
+{
+	return stream_signals.wants_object != 0 ||
+		(s->run->is_started && stream_clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) ||
+		(has_second(s) && stream_clock_us(CLOCK_MONOTONIC) >= s->run->tick_next_us);
+}
+
+void
+stream_finish_tick(struct stream *s)
+{
+	bool is_asked = stream_signals.wants_object != 0,
+	     is_second = stream_clock_us(CLOCK_MONOTONIC) >= s->run->tick_next_us;
+
+	s->is_ticking = false;
+	stream_signals.wants_object = 0;
+	if (s->run->is_started && stream_clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics))
+		write_metrics(s);
+	if (!is_asked && !(is_second && has_second(s)))
+		return;
+	make_object(s);
+	if (is_asked || (has_second(s) && is_second && s->common->progress == CLI_PROGRESS_JSON))
+		cli_progress(wm_buf_span(&s->text));
+	if (!is_second || !has_second(s))
+		return;
+	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));
+	s->run->tick_next_us = stream_clock_us(CLOCK_MONOTONIC) + TICK_US;
+}
+
+void
+stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us)
+{
+	s->run->state = *state;
+	if (stream_has_progress(s)) {
+		make_object(s);
+		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+		if (s->common->progress == CLI_PROGRESS_JSON)
+			cli_progress(wm_buf_span(&s->text));
+	}
+	report_next_batch(&s->run->report, watermark_us);
+}
+
+bool
+stream_is_held(const struct stream *s)
+{
+	return stream_signals.stop_signal != 0 || s->is_strict_stop || s->run->is_at_limit ||
+		s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
+}
+
+/* Finishing */
+
+/* --strict, and a record was rejected. */
+static bool
+is_strict_stop(const struct run *run)
+{
+	for (size_t i = 0; i < run->streams_count; i++)
+		if (run->streams[i]->is_strict_stop)
+			return true;
+	return false;
+}
+
+/* Columns that no record had: NDJSON has no header that could have told before. */
+static bool
+warn_unseen_columns(const struct stream *s)
+{
+	bool is_any = false;
+
+	if (s->run->report.rows_in == s->run->report.rows_punctuation || (s->partner != NULL && !s->has_records))
+		return false;
+	for (size_t i = 0; i < s->time_fields_count; i++) {
+		if (inputs_column_seen(s->inputs, s->time_fields[i]))
+			continue;
+		cli_warn("no record had the column '%s' (-t)", s->time_name);
+		is_any = true;
+	}
+	for (size_t i = 0; i < s->wanted_count; i++) {
+		if (inputs_column_seen(s->inputs, s->wanted[i].field))
+			continue;
+		cli_warn("no record had the column '%s'", s->wanted[i].name);
+		is_any = true;
+	}
+	return is_any;
+}
+
+/* The first was told when it began. */
+static void
+warn_files_behind(const struct stream *s)
+{
+	if (s->files_behind > 1)
+		cli_warn("%zu FILEs in all began behind the watermark that was left to them", s->files_behind);
+}
+
+static void
+warn_held(const struct stream *s, uint64_t open_count)
+{
+	const char *what = stream_signals.stop_signal != 0 ? "stopped by a signal"
+		: s->is_strict_stop || s->run->is_at_limit ? "stopped early"
+							   : "held at the end of input";
+	const char *unit = s->facts.held_unit == NULL ? "open window" : s->facts.held_unit;
+
+	if (open_count == 0 || s->common->quiet)
+		return;
+	if (s->run->keep != NULL)
+		cli_warn("%s: %" PRIu64 " %s%s kept in %s", what, open_count, unit, open_count == 1 ? " is" : "s are",
+			s->common->checkpoint);
+	else
+		cli_warn("%s: %" PRIu64 " %s%s not written", what, open_count, unit,
+			open_count == 1 ? " was" : "s were");
+}
+
+static bool
+has_confirmed(const struct stream *s)
+{
+	for (size_t i = 0; i < s->sources.combine.sources_count; i++)
+		if (s->sources.combine.sources[i].own.highest_time_us != WM_TIME_NONE)
+			return true;
+	return false;
+}
+
+static void
+warn_summary(struct stream *s, bool is_too_late)
+{
+	struct report_context context = {
+		.delay_text = s->common->delay.text,
+		.delay_us = s->common->delay.us,
+		.is_in_band = s->band.is_followed,
+		.passes_late = s->facts.passes_late,
+		.late_path = s->common->late_path,
+		.has_sides = s->common->has_sides,
+		.late_right_path = s->common->late_right_path,
+		.rejects_path = s->common->rejects_path,
+		.max_jump_text = s->common->max_jump.text,
+		.has_confirmed = has_confirmed(s),
+		.repeated_hour_text = s->common->repeated_hour == WM_REPEATED_LATER ? "later" : "earlier",
+		.fail_late_text = is_too_late ? s->common->fail_late : NULL,
+		.is_verbose = s->common->verbose,
+	};
+	struct wm_span rest, line;
+
+	if (s->partner != NULL) {
+		const struct stream *other = s->partner;
+
+		/* Of two delays none is named. */
+		context.is_in_band |= other->band.is_followed;
+		if (other->common->delay.us != context.delay_us || other->common->delay.text == NULL)
+			context.delay_text = NULL;
+		if (other->common->delay.us > context.delay_us)
+			context.delay_us = other->common->delay.us;
+		context.has_confirmed =
+			(has_confirmed(s) || !s->has_records) && (has_confirmed(other) || !other->has_records);
+	}
+
+	wm_buf_reset(&s->text);
+	report_summary(&s->run->report, &context, &s->text);
+	rest = s->text.len == 0 ? wm_span(NULL, 0) : wm_buf_span(&s->text);
+	while (wm_list_next(&rest, '\n', &line))
+		cli_warn("%.*s", (int)line.len, line.data);
+}
+
+static void
+free_stream(struct stream *s)
+{
+	for (size_t i = 0; i < s->wanted_count; i++)
+		free(s->wanted[i].name);
+	free(s->wanted);
+	free(s->readings);
+	passing_close(s->passing);
+	free(s->stamps.fields);
+	inputs_close(s->inputs);
+	band_release(&s->band);
+	sources_release(&s->sources);
+	wm_instant_parser_free(s->time_parser);
+	wm_instant_parser_free(s->ingest_parser);
+	wm_trigger_release(&s->trigger);
+	wm_buf_release(&s->text);
+	wm_buf_release(&s->time_text);
+	free(s);
+}
+
+/* How the run has ended, for the next one. */
+static enum keep_end
+end_of_run(const struct stream *s)
+{
+	const struct keep_state *kept = s->run->kept;
+
+	if (!s->run->is_flushed || kept == NULL || !kept->is_gone_by_flush)
+		return KEEP_HELD;
+	return s->has_watermark ? KEEP_CLOSED : KEEP_ANEW;
+}
+
+int
+stream_finish(struct stream *s, uint64_t open_count)
+{
+	struct run *run = s->run;
+	bool has_unseen = false, has_lost = run->report.rows_rejected != 0 && !outputs_has_rejects(run->outputs);
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		has_unseen |= warn_unseen_columns(run->streams[i]);
+	int status = has_unseen || has_lost || is_strict_stop(run) ? CLI_REJECTED : CLI_DONE;
+
+	assert(report_is_closed(&s->run->report));
+	bool is_too_late = s->common->fail_late_whole != 0 &&
+		report_late_share_exceeds(
+			&s->run->report, (uint64_t)s->common->fail_late_part, (uint64_t)s->common->fail_late_whole);
+	if (is_too_late)
+		status = CLI_TOO_LATE;
+	if (s->run->is_at_limit && status < CLI_LIMIT)
+		status = CLI_LIMIT;
+	cli_bar_end();
+	for (size_t i = 0; i < run->streams_count; i++)
+		stream_start_outputs(run->streams[i], true);
+	note_lines(run);
+	outputs_end(run->outputs);
+	warn_held(s, open_count);
+	if (!s->common->quiet) {
+		warn_files_behind(s);
+		warn_summary(s, is_too_late);
+	}
+	report_clock(&s->run->report, stream_clock_us(CLOCK_MONOTONIC), s->run->waited_us);
+	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));
+	s->run->report.ended_us = stream_clock_us(CLOCK_REALTIME);
+	wm_buf_reset(&s->text);
+	struct report total = totals(s);
+	report_final(&total, &s->run->state, stream_run_watermark_us(s->run), open_count, status, &s->text);
+	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	outputs_end(s->run->outputs);
+	if (run->keep != NULL)
+		keep(run, end_of_run(s));
+	if (s->run->metrics.path != NULL)
+		write_metrics(s);
+	metrics_release(&s->run->metrics);
+	outputs_close(run->outputs);
+	keep_close(run->keep);
+	for (size_t i = 0; i < run->streams_count; i++)
+		free_stream(run->streams[i]);
+	free(run);
+	if (stream_signals.stop_signal != 0) {
+		signal((int)stream_signals.stop_signal, SIG_DFL);
+		raise((int)stream_signals.stop_signal);
+	}
+	return status;
+}

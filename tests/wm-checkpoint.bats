@@ -1,0 +1,317 @@
+#!/usr/bin/env bats
+# wm-checkpoint: what it says of checkpoints, whole, damaged and old. The files in tests/golden/checkpoint/v1/tools were
+# made once, by each tool's line in begin(), in a folder /srv/golden that is gone; they have to load for ever.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load /usr/lib/bats/bats-support/load
+	load /usr/lib/bats/bats-assert/load
+	golden=$BATS_TEST_DIRNAME/golden/checkpoint/v1/tools
+	man=$BATS_TEST_DIRNAME/../man/wm-checkpoint.1
+	data=$BATS_TEST_DIRNAME/data
+	PATH=$(cd "${WM_BIN:-build/release}" && pwd):$PATH
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# The rows that were there when the golden files were made, and those that came since.
+first_rows() {
+	printf '%s\n' time,host,n 2025-11-29T10:00:00Z,a,1 2025-11-29T10:00:30Z,b,2 2025-11-29T10:01:10Z,a,4 \
+		2025-11-29T10:00:50Z,b,x 2025-11-29T10:01:40Z,b,8
+}
+
+second_rows() {
+	printf '%s\n' 2025-11-29T10:01:20Z,a,16 2025-11-29T10:03:00Z,b,32 2025-11-29T10:03:05Z,a,64 \
+		2025-11-29T10:00:01Z,a,128
+}
+
+names=(window sliding sessions complete dedup sort join lag stamp)
+
+# The command line of a name, in $line; without its input, checkpoint and output.
+line_of() {
+	case $1 in
+	window) line=(wm-window -q -t time -w 20s --source host --tumbling 1m -g host -a "count,max:n") ;;
+	sliding) line=(wm-window -q -t time -w 20s --sliding "1m,30s" --trigger 2rows --allowed-lateness 1m) ;;
+	sessions) line=(wm-window -q -t time -w 20s --session 40s -g host -a "count,sum:n" --rejects rejects.csv) ;;
+	complete) line=(wm-window -q -t time -w 20s --tumbling 1m --mode complete --trigger 5rows) ;;
+	dedup) line=(wm-dedup -q -t time -w 20s -k host --remember 30s) ;;
+	sort) line=(wm-sort -q -t time -w 30s) ;;
+	join) line=(wm-join -q -t time -w 20s -k host --between "0s,10s") ;;
+	lag) line=(wm-lag -q -t time -w 20s -g host --max-jump 1h) ;;
+	stamp) line=(wm-stamp -q -t time -w 20s --source host) ;;
+	esac
+}
+
+# go NAME ARGUMENT...: runs the line of a name on in.csv, results behind those in out.csv; a join on right.csv too.
+go() {
+	local line files=(in.csv)
+	line_of "$1"
+	[ "$1" != join ] || files+=(right.csv)
+	shift
+	"${line[@]}" "$@" "${files[@]}" >>out.csv || [ $? -eq 1 ]
+}
+
+# begin NAME: what made a golden file.
+begin() {
+	first_rows >in.csv
+	first_rows >right.csv
+	rm -f out.csv rejects.csv
+	go "$1" -C "$1.ckpt"
+}
+
+# refused MESSAGE ARGUMENT...: status 3, one line, nothing on standard output. The message is a glob.
+refused() {
+	local want="wm-checkpoint: $1"
+	shift
+	run -3 --separate-stderr wm-checkpoint "$@"
+	assert_equal "$output" ''
+	assert_equal "${#stderr_lines[@]}" 1
+	# shellcheck disable=SC2053
+	[[ $stderr == $want ]] || { echo "$stderr" && return 1; }
+}
+
+misused() {
+	local want="wm-checkpoint: $1"
+	shift
+	run -2 --separate-stderr wm-checkpoint "$@"
+	assert_equal "$stderr" "$want"
+	assert_equal "$output" ''
+}
+
+# ---- files of version 1 ----
+
+@test "golden files: each is whole, and is shown and dumped as ever" {
+	for name in "${names[@]}"; do
+		cp "$golden/$name.ckpt" .
+		run -0 wm-checkpoint verify "$name.ckpt"
+		assert_output --partial "$name.ckpt: whole: wm-"
+		wm-checkpoint show "$name.ckpt" >shown
+		diff "$golden/$name.show" shown
+		wm-checkpoint dump "$name.ckpt" >dumped
+		diff "$golden/$name.dump" dumped
+		jq -e .section dumped >/dev/null
+	done
+}
+
+@test "golden files: a run goes on from each, to the bytes of one without a checkpoint" {
+	for name in "${names[@]}"; do
+		[ "$name" != complete ] || continue # its last table alone is the same
+		begin "$name"
+		cmp "$golden/$name.out" out.csv
+		second_rows >>in.csv
+		second_rows >>right.csv
+		rm -f st st.lock st.prev
+		cp "$golden/$name.ckpt" st
+		# wm-lag measures all runs, and writes that at the end of each
+		if [ "$name" = lag ]; then : >out.csv; else cp "$golden/$name.out" out.csv; fi
+		rm -f rejects.csv
+		go "$name" -C st --eof flush
+		mv out.csv resumed.csv
+		rm -f rejects.csv
+		go "$name" --eof flush
+		diff out.csv resumed.csv
+	done
+}
+
+# ---- show, dump ----
+
+@test "nothing is changed, and no lock is taken" {
+	begin window
+	sha256sum window.ckpt* >before
+	find . | sort >../names
+	exec 9<window.ckpt.lock
+	for command in show dump verify watermark position; do
+		wm-checkpoint $command window.ckpt >/dev/null
+	done
+	wm-checkpoint why window.ckpt 2025-11-29T10:02:00Z >/dev/null
+	sha256sum -c --quiet before
+	find . | sort | diff ../names -
+}
+
+@test "the rows of open windows are those that were not written" {
+	begin window
+	# the watermark is 10:00:50
+	run -0 bash -c 'wm-checkpoint dump window.ckpt | jq -c "select(.window_start) | [.window_start, .key[0], .rows, .results.count]"'
+	assert_output - <<-'END'
+		["2025-11-29T10:00:00Z","a",1,1]
+		["2025-11-29T10:00:00Z","b",2,2]
+		["2025-11-29T10:01:00Z","a",1,1]
+		["2025-11-29T10:01:00Z","b",1,1]
+	END
+}
+
+@test "control bytes and what is no UTF-8 are shown as \\xNN" {
+	printf 'time,\e[1m\377\n1,2\n' >in.csv
+	name=$(printf 'a\033\376')
+	mv in.csv "$name"
+	wm-window -q -t time -w 1s --tumbling 10s -g $'\e[1m\377' -C st "$name" >/dev/null
+	wm-checkpoint show st >out
+	grep -F 'option     --group-by \x1B[1m\xFF' out
+	grep -F '/a\x1B\xFE: 15 bytes' out
+	run ! grep -P '[\x00-\x09\x0b-\x1f\x80-\xff]' out
+	wm-checkpoint dump st | jq -e . >/dev/null
+}
+
+# ---- watermark, position, why ----
+
+@test "watermark: none, a time, that of the side behind" {
+	printf 'time\n' >empty.csv
+	wm-window -q -t time -w 1s --tumbling 10s -C st empty.csv >/dev/null
+	run -0 wm-checkpoint watermark st
+	assert_output none
+	begin window
+	run -0 wm-checkpoint watermark window.ckpt
+	assert_output 2025-11-29T10:00:50Z
+	begin sort
+	run -0 wm-checkpoint watermark sort.ckpt
+	assert_output 2025-11-29T10:01:10Z
+	printf 'time,host\n2025-11-29T10:05:00Z,a\n' >right.csv
+	line_of join
+	"${line[@]}" -C st2 in.csv right.csv >/dev/null
+	run -0 wm-checkpoint watermark st2
+	assert_output 2025-11-29T10:01:20Z
+}
+
+@test "position: bytes of a file, the column of a pipe, and nothing before there is any" {
+	begin sort
+	run -0 wm-checkpoint position sort.ckpt
+	assert_output "$(wc -c <in.csv)"
+	run -0 wm-checkpoint position sort.ckpt ./in.csv
+	assert_output "$(wc -c <in.csv)"
+	misused "position: 'other.csv' is no input of sort.ckpt: see wm-checkpoint show" position sort.ckpt other.csv
+	wm-window -q -t time -w 20s --tumbling 1m -C st --position n <in.csv >/dev/null
+	run -0 wm-checkpoint position st
+	assert_output 8
+	# shellcheck disable=SC2002
+	cat in.csv | wm-window -q -t time -w 20s --tumbling 1m -C st2 --position n >/dev/null
+	run -0 wm-checkpoint position st2
+	assert_output 8
+	run -0 wm-checkpoint position st2 -
+	assert_output 8
+	true | wm-window -q -t time -w 20s --tumbling 1m -C st3 --position n >/dev/null
+	run -1 --separate-stderr wm-checkpoint position st3
+	assert_equal "$output" ''
+	assert_equal "$stderr" 'wm-checkpoint: st3: nothing was read yet: there is no position to go on from'
+	begin join
+	misused "position: join.ckpt has 2 inputs: name one of $PWD/in.csv, $PWD/right.csv" position join.ckpt
+}
+
+@test "why: the source that holds the watermark, and a row of that time closes the window" {
+	begin window
+	run -0 wm-checkpoint why window.ckpt 2025-11-29T10:01:59Z
+	assert_output - <<-'END'
+		window 2025-11-29T10:01:00Z to 2025-11-29T10:02:00Z: closed by a watermark of its end
+		the watermark is 2025-11-29T10:00:50Z: it is open
+		a is at 2025-11-29T10:00:50Z: it takes a row of 2025-11-29T10:02:20Z or later
+		b is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:20Z or later
+	END
+	# a millisecond less does not, that time does
+	printf '%s\n' 2025-11-29T10:02:19.999Z,a,1 2025-11-29T10:02:20Z,b,1 >>in.csv
+	go window -C window.ckpt
+	run ! grep ^2025-11-29T10:01:00Z out.csv
+	run -0 wm-checkpoint why window.ckpt 2025-11-29T10:01:59Z
+	assert_line 'a is at 2025-11-29T10:01:59.999Z: it takes a row of 2025-11-29T10:02:20Z or later'
+	refute_output --partial 'b is at'
+	echo 2025-11-29T10:02:20Z,a,1 >>in.csv
+	go window -C window.ckpt
+	grep ^2025-11-29T10:01:00Z out.csv
+	run -0 wm-checkpoint why window.ckpt 2025-11-29T10:01:59Z
+	assert_line --index 1 'the watermark is 2025-11-29T10:02:00Z: it is closed'
+	assert_equal "${#lines[@]}" 2
+}
+
+@test "why: overlapping windows, batches, lateness, sessions, no windows, two sides" {
+	begin sliding
+	run -0 wm-checkpoint why sliding.ckpt 2025-11-29T10:01:40Z
+	assert_line 'the first of them: window 2025-11-29T10:01:00Z to 2025-11-29T10:02:00Z: closed by a watermark of its end'
+	assert_line 'the last of 2 windows: window 2025-11-29T10:01:30Z to 2025-11-29T10:02:30Z: closed by a watermark of its end'
+	assert_line 'and the end of its batch (--trigger 2rows)'
+	assert_line 'it takes late rows until the watermark is 2025-11-29T10:03:30Z'
+	begin sessions
+	run -0 wm-checkpoint why sessions.ckpt 2025-11-29T10:01:40Z
+	assert_line --index 0 'a session whose last row is of 2025-11-29T10:01:40Z ends at 2025-11-29T10:02:20Z: closed by a watermark of its end'
+	assert_line 'the input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:40Z or later'
+	begin join
+	run -0 wm-checkpoint why join.ckpt 2025-11-29T10:01:40Z
+	assert_line 'left input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
+	assert_line 'right input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
+	misused "why: 'noon': no time" why join.ckpt noon
+}
+
+@test "why: the zone of the run, and a flush" {
+	printf 'time\n2025-11-29T10:00:00\n' >in.csv
+	wm-window -q -t time -w 0s --tumbling 1d --tz Europe/Berlin -C st in.csv >/dev/null
+	run -0 wm-checkpoint why st '2025-11-29 23:59:59'
+	assert_line --index 0 'window 2025-11-28T23:00:00Z to 2025-11-29T23:00:00Z: closed by a watermark of its end'
+	wm-window -q -t time -w 0s --tumbling 1d --tz Europe/Berlin -C st --eof flush in.csv >/dev/null
+	run -0 wm-checkpoint show st
+	assert_line --partial 'at the end of a run that closed everything'
+}
+
+# ---- hostile files ----
+
+@test "damaged anywhere: one line, status 3, and the way back" {
+	begin window
+	second_rows >>in.csv
+	go window -C window.ckpt
+	mv window.ckpt whole
+	size=$(wc -c <whole)
+	for ((at = 0; at < size; at += 7)); do
+		{
+			head -c "$at" whole
+			printf '\252'
+			tail -c +$((at + 2)) whole
+		} >window.ckpt
+		cmp -s whole window.ckpt && continue
+		((at >= 48 && at < 56)) || refused 'window.ckpt: *' verify window.ckpt
+	done
+	head -c 100 whole >window.ckpt
+	refused 'window.ckpt: damaged at byte 64, in section OPTS: it is longer than the rest of the file: --resume prev goes back to window.ckpt.prev' \
+		verify window.ckpt
+	for command in show dump watermark position; do
+		refused 'window.ckpt: damaged at byte 64, *' $command window.ckpt
+	done
+	refused 'window.ckpt: damaged at byte 64, *' why window.ckpt 2025-11-29T10:00:00Z
+	cp window.ckpt window.ckpt.prev
+	refused '*: so is window.ckpt.prev: begin anew, *' verify window.ckpt
+	rm window.ckpt.prev
+	refused '*: there is none before it: begin anew, with another checkpoint' verify window.ckpt
+	run -3 --separate-stderr wm-checkpoint verify window.ckpt whole
+	assert_output --partial 'whole: whole: wm-window, generation 4, written '
+}
+
+@test "foreign files, newer ones, none, a folder" {
+	: >empty
+	refused 'empty: damaged: it is empty*' show empty
+	echo 'time,n' >in.csv
+	refused 'in.csv: is no checkpoint: it does not begin as one' show in.csv
+	refused 'none: cannot open: No such file or directory' show none
+	refused '.: *' show .
+	mkfifo pipe
+	refused 'pipe: *' show pipe
+}
+
+@test "misuse" {
+	misused 'say what to do: show, verify, dump, watermark, position, why'
+	misused "no command 'sohw': there are show, verify, dump, watermark, position, why" sohw st
+	misused 'show: write wm-checkpoint show FILE' show
+	misused 'show: write wm-checkpoint show FILE' show a b
+	misused 'why: write wm-checkpoint why FILE TIME' why st
+	misused 'verify: write wm-checkpoint verify FILE...' verify
+	run -3 --separate-stderr bash -c 'wm-checkpoint show "$1" >/dev/full' - "$golden/sort.ckpt"
+	assert_equal "$stderr" 'wm-checkpoint: standard output: No space left on device'
+}
+
+# ---- the man page ----
+
+@test "the examples of the man page run" {
+	cp "$data/earthquakes.csv" .
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$man" |
+		sed -n '/^\.Bd/,/^\.Ed/ { /^\./d; s/\\e$/\\/; p; }' >examples
+	run -0 --separate-stderr bash -e examples
+	assert_equal "$stderr" ''
+	assert_line --index 0 --partial 'st: whole: wm-window, generation '
+	assert_line 'option     --tumbling 1d'
+	assert_line 'watermark  2018-02-05T01:26:13.840Z, highest event time 2018-02-07T01:26:13.840Z'
+	assert_line '["2018-02-06T00:00:00Z",213]'
+}
