@@ -1,6 +1,5 @@
 #include "cmd/pairs.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,10 @@
 /* So many members of NDJSON that the first record did not have are remembered; more are forgotten. */
 #define EXTRA_COLUMNS_MAX 256
 
-/* A row that is kept begins with the length of what it adds to a row of the result; this: it is kept as it came. */
+/*
+ * A row that is kept begins with the length of what it adds to a row of the result; this: it is kept as it came, behind the length of that,
+ * and a right row that may stand alone has its keys behind it.
+ */
 #define KEPT_WHOLE UINT32_MAX
 
 struct side {
@@ -278,29 +280,34 @@ begin(struct pairs *p)
 
 static void put_waiting(struct pairs *p);
 
-/* Learns what has become known of the sides. */
+static void put_waiting(struct pairs *p);
+
+/* Whether the columns of a side are known, or it has none. One that is kept for another run may have some in that. */
+static bool
+is_known(const struct pairs *p, const struct side *side, bool *has_columns)
+{
+	bool is_kept = p->options.common->checkpoint != NULL && stream_is_held(side->stream);
+	size_t count = 0;
+
+	if (stream_has_layout(side->stream))
+		passing_columns(stream_passing(side->stream), &count);
+	*has_columns = count != 0;
+	return count != 0 || (stream_has_ended(side->stream) && !is_kept);
+}
+
+/* The result begins as soon as the sides are known. */
 static void
 learn(struct pairs *p)
 {
-	bool is_all = true;
-	size_t count;
+	bool has_columns[WM_JOIN_SIDES];
 
+	for (size_t i = 0; i < sides_count(p); i++)
+		if (!is_known(p, &p->sides[i], &has_columns[i]))
+			return;
 	p->format = outputs_row_format(p->outputs);
-	for (size_t i = 0; i < sides_count(p); i++) {
-		struct side *side = &p->sides[i];
-
-		count = 0;
-		if (side->columns != NULL)
-			continue;
-		if (stream_has_layout(side->stream))
-			passing_columns(stream_passing(side->stream), &count);
-		if (stream_has_layout(side->stream) && count != 0)
+	for (size_t i = 0; i < sides_count(p); i++)
+		if (has_columns[i])
 			learn_columns(p, (enum wm_join_side)i);
-		else
-			is_all = is_all && stream_has_ended(side->stream);
-	}
-	if (!is_all || p->is_begun)
-		return;
 	for (size_t i = 0; i < sides_count(p); i++)
 		name_columns(p, (enum wm_join_side)i);
 	begin(p);
@@ -379,10 +386,14 @@ pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *key
 	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
 		return wm_buf_span(kept);
 	wm_buf_add(kept, (const char *)&len, sizeof(len));
-	/* Before the right side is known a name may yet need a prefix. The left is known before a row of the right comes. */
+	/* Before both sides are known a name may yet need a prefix. */
 	if (!p->is_begun) {
-		assert(number == WM_JOIN_LEFT);
-		wm_buf_add(kept, line.data, line.len);
+		wm_put_span(kept, line);
+		for (size_t i = 0; p->options.is_left_optional && number == WM_JOIN_RIGHT && i < side->keys_count;
+			i++) {
+			wm_put_u8(kept, (uint8_t)keys[i].kind);
+			wm_put_span(kept, keys[i].text);
+		}
 		return wm_buf_span(kept);
 	}
 	if (!side->is_whole) {
@@ -413,24 +424,47 @@ put_part(struct pairs *p, struct wm_span part, size_t columns_count, bool *has_a
 	*has_any = true;
 }
 
+/* What the result shows of the left beside a right row that was kept as it came. */
+static struct wm_span
+absent_of(struct pairs *p, struct wm_span right)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+	struct wm_get in;
+
+	wm_get_init(&in, wm_span(right.data + sizeof(uint32_t), right.len - sizeof(uint32_t)));
+	wm_get_span(&in);
+	for (size_t i = 0; i < p->sides[WM_JOIN_RIGHT].keys_count; i++) {
+		keys[i].kind = (enum wm_kind)wm_get_u8(&in);
+		keys[i].text = wm_get_span(&in);
+	}
+	wm_buf_reset(&p->part);
+	put_absent(p, WM_JOIN_LEFT, keys, &p->part);
+	return wm_buf_span(&p->part);
+}
+
 /* What a side adds to a row. */
 static void
 put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *row, bool *has_any)
 {
 	const struct side *side = &p->sides[number];
 	struct wm_span bytes = row->bytes[number], part = wm_buf_span(&side->absent);
+	struct wm_get in;
 	uint32_t len;
 
 	if (!row->has[number] && number == WM_JOIN_LEFT && p->options.is_left_optional) {
 		bytes = row->bytes[WM_JOIN_RIGHT];
 		memcpy(&len, bytes.data, sizeof(len));
-		part = wm_span(bytes.data + sizeof(len) + len, bytes.len - sizeof(len) - len);
+		if (len == KEPT_WHOLE)
+			part = absent_of(p, bytes);
+		else
+			part = wm_span(bytes.data + sizeof(len) + len, bytes.len - sizeof(len) - len);
 	} else if (row->has[number]) {
 		memcpy(&len, bytes.data, sizeof(len));
-		part = wm_span(bytes.data + sizeof(len), len == KEPT_WHOLE ? bytes.len - sizeof(len) : len);
+		part = wm_span(bytes.data + sizeof(len), len);
 		if (len == KEPT_WHOLE) {
+			wm_get_init(&in, wm_span(bytes.data + sizeof(len), bytes.len - sizeof(len)));
 			wm_buf_reset(&p->part);
-			put_fields(p, number, part, &p->part);
+			put_fields(p, number, wm_get_span(&in), &p->part);
 			part = wm_buf_span(&p->part);
 		}
 	}
@@ -483,54 +517,51 @@ put_row(struct pairs *p, const struct wm_join_row *row, const struct wm_value *s
 		outputs_put_text(p->outputs, wm_buf_span(&p->line));
 }
 
-/* A row that waits, followed by its texts: those of the sides, then the stamps'. */
-struct waiting {
-	bool has[WM_JOIN_SIDES];
-	enum wm_kind kinds[2];
-	size_t lens[WM_JOIN_SIDES + 2];
-};
-
 static void
 wait_for_columns(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
 {
-	struct wm_span texts[WM_JOIN_SIDES + 2] = { row->bytes[WM_JOIN_LEFT], row->bytes[WM_JOIN_RIGHT] };
-	struct waiting waiting = { .has = { row->has[WM_JOIN_LEFT], row->has[WM_JOIN_RIGHT] } };
+	static const struct wm_value none = { { NULL, 0 }, WM_KIND_NULL };
 
-	for (size_t i = 0; p->options.is_stamped && i < 2; i++) {
-		waiting.kinds[i] = stamps[i].kind;
-		texts[WM_JOIN_SIDES + i] = stamps[i].text;
+	for (size_t i = 0; i < WM_JOIN_SIDES; i++) {
+		wm_put_u8(&p->waiting, row->has[i]);
+		wm_put_span(&p->waiting, row->has[i] ? row->bytes[i] : none.text);
 	}
-	for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++)
-		waiting.lens[i] = i < WM_JOIN_SIDES && !row->has[i] ? 0 : texts[i].len;
-	wm_buf_add(&p->waiting, (const char *)&waiting, sizeof(waiting));
-	for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++)
-		if (waiting.lens[i] != 0)
-			wm_buf_add(&p->waiting, texts[i].data, waiting.lens[i]);
+	for (size_t i = 0; i < 2; i++) {
+		const struct wm_value *stamp = p->options.is_stamped ? &stamps[i] : &none;
+
+		wm_put_u8(&p->waiting, (uint8_t)stamp->kind);
+		wm_put_span(&p->waiting, stamp->text);
+	}
+}
+
+/* The next row that waits; false if there is none, or what is left is none. */
+static bool
+next_waiting(struct wm_get *in, struct wm_join_row *row, struct wm_value stamps[2])
+{
+	if (wm_get_left(in) == 0)
+		return false;
+	*row = (struct wm_join_row){ 0 };
+	for (size_t i = 0; i < WM_JOIN_SIDES; i++) {
+		row->has[i] = wm_get_u8(in) != 0;
+		row->bytes[i] = wm_get_span(in);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		stamps[i].kind = (enum wm_kind)wm_get_u8(in);
+		stamps[i].text = wm_get_span(in);
+	}
+	return !in->failed;
 }
 
 static void
 put_waiting(struct pairs *p)
 {
-	struct wm_span rest = wm_buf_span(&p->waiting);
-	struct waiting waiting;
+	struct wm_value stamps[2];
+	struct wm_join_row row;
+	struct wm_get in;
 
-	while (rest.len > 0) {
-		struct wm_span texts[WM_JOIN_SIDES + 2];
-
-		memcpy(&waiting, rest.data, sizeof(waiting));
-		rest = wm_span(rest.data + sizeof(waiting), rest.len - sizeof(waiting));
-		for (size_t i = 0; i < WM_JOIN_SIDES + 2; i++) {
-			texts[i] = wm_span(rest.data, waiting.lens[i]);
-			rest = wm_span(rest.data + waiting.lens[i], rest.len - waiting.lens[i]);
-		}
-		const struct wm_join_row row = {
-			.has = { waiting.has[WM_JOIN_LEFT], waiting.has[WM_JOIN_RIGHT] },
-			.bytes = { texts[WM_JOIN_LEFT], texts[WM_JOIN_RIGHT] },
-		};
-		const struct wm_value stamps[] = { { texts[WM_JOIN_SIDES], waiting.kinds[0] },
-			{ texts[WM_JOIN_SIDES + 1], waiting.kinds[1] } };
+	wm_get_init(&in, wm_buf_span(&p->waiting));
+	while (next_waiting(&in, &row, stamps))
 		put_row(p, &row, stamps);
-	}
 	wm_buf_release(&p->waiting);
 	wm_buf_init(&p->waiting, WM_BUF_UNBOUNDED);
 }
@@ -544,6 +575,29 @@ pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value 
 		put_row(p, row, stamps);
 	else
 		wait_for_columns(p, row, stamps);
+}
+
+void
+pairs_encode(const struct pairs *p, struct wm_buf *out)
+{
+	wm_put_span(out, wm_buf_span(&p->waiting));
+}
+
+bool
+pairs_decode(struct pairs *p, struct wm_get *in)
+{
+	struct wm_span waiting = wm_get_span(in);
+	struct wm_value stamps[2];
+	struct wm_join_row row;
+	struct wm_get rest;
+
+	wm_get_init(&rest, waiting);
+	while (next_waiting(&rest, &row, stamps))
+		for (size_t i = 0; i < WM_JOIN_SIDES; i++)
+			if (row.has[i] && row.bytes[i].len < sizeof(uint32_t))
+				return false;
+	wm_buf_add(&p->waiting, waiting.data, waiting.len);
+	return !in->failed && !rest.failed;
 }
 
 void

@@ -496,6 +496,24 @@ y^I200^Ir,s^I200^I3$'
 	assert_output '{"l_ts":10,"k":"x","a":1,"r_ts":null,"b":null,"_time":10,"_watermark":null}
 {"l_ts":30,"k":"x","a":2,"r_ts":null,"b":null,"_time":30,"_watermark":20}
 {"l_ts":70,"k":"z","a":3,"r_ts":80,"b":1,"_time":70,"_watermark":60}'
+	# from one run to the next, too
+	cp r.ndjson all.ndjson
+	head -n 1 all.ndjson >r.ndjson
+	run -0 wm_join -q "${options[@]}" --stamp left --output-time s -C state l.csv r.ndjson
+	assert_output ''
+	tail -n 1 all.ndjson >>r.ndjson
+	run -0 wm_join -q "${options[@]}" --stamp left --output-time s -C state l.csv r.ndjson
+	assert_output 'ts,k,a,right_ts,b,_time,_watermark
+10,x,1,,,10,
+30,x,2,,,30,20
+70,z,3,80,1,70,60'
+	printf '%s\n' '{"_watermark":"1970-01-01T00:01:00Z"}' >l.ndjson
+	printf '%s\n' '{"ts":10,"k":"x","b":1}' '{"ts":100,"k":"y","b":2}' >r.ndjson
+	run -0 wm_join -q -k k --right-time ts --right-delay 0s --between 0s,5s --type full -o csv -C other l.ndjson r.ndjson
+	assert_output ''
+	printf '%s\n' '{"a":1,"k":"y","_time":"1970-01-01T00:01:40Z","_watermark":"1970-01-01T00:01:01Z"}' >>l.ndjson
+	run -0 wm_join -q -k k --right-time ts --right-delay 0s --between 0s,5s --type full -o csv -C other l.ndjson r.ndjson
+	assert_output $'a,k,_time,ts,b\n,x,,10,1\n1,y,1970-01-01T00:01:40Z,100,2'
 	# a batch that the left has no row of, and then none at all
 	printf '%s\n' '{"ts":1,"k":"x","b":1,"n":0}' >r.ndjson
 	printf '%s\n' '{"ts":50,"k":"y","a":2,"n":1}' >l.ndjson
