@@ -580,13 +580,14 @@ pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value 
 void
 pairs_encode(const struct pairs *p, struct wm_buf *out)
 {
-	wm_put_span(out, wm_buf_span(&p->waiting));
+	if (p->waiting.len != 0)
+		wm_put_span(out, wm_buf_span(&p->waiting));
 }
 
 bool
 pairs_decode(struct pairs *p, struct wm_get *in)
 {
-	struct wm_span waiting = wm_get_span(in);
+	struct wm_span waiting = wm_get_left(in) == 0 ? wm_span(NULL, 0) : wm_get_span(in);
 	struct wm_value stamps[2];
 	struct wm_join_row row;
 	struct wm_get rest;
@@ -596,7 +597,8 @@ pairs_decode(struct pairs *p, struct wm_get *in)
 		for (size_t i = 0; i < WM_JOIN_SIDES; i++)
 			if (row.has[i] && row.bytes[i].len < sizeof(uint32_t))
 				return false;
-	wm_buf_add(&p->waiting, waiting.data, waiting.len);
+	if (waiting.len != 0)
+		wm_buf_add(&p->waiting, waiting.data, waiting.len);
 	return !in->failed && !rest.failed;
 }
 

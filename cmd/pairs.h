@@ -48,7 +48,7 @@ void pairs_put(struct pairs *pairs, const struct wm_join_row *row, const struct 
 /* Punctuation, where is_stamped. */
 void pairs_put_punctuation(struct pairs *pairs, const struct wm_value *watermark);
 
-/* Rows that were put and wait for the columns of a side: what is kept of them, for the same sides and options. */
+/* Rows that were put and wait for the columns of a side: what is kept of them, at the end, for the same sides and options. */
 void pairs_encode(const struct pairs *pairs, struct wm_buf *out);
 WM_MUST_CHECK bool pairs_decode(struct pairs *pairs, struct wm_get *in);
 

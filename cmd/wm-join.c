@@ -615,8 +615,8 @@ encode(void *self, struct wm_buf *out)
 	for (size_t i = 0; i < SIDES; i++)
 		wm_put_i64(out, j->in_force_us[i]);
 	wm_put_i64(out, j->spark_before_us);
-	pairs_encode(j->pairs, out);
 	wm_join_encode(j->join, out);
+	pairs_encode(j->pairs, out);
 }
 
 static bool
@@ -627,7 +627,7 @@ decode(void *self, struct wm_get *in)
 	for (size_t i = 0; i < SIDES; i++)
 		j->in_force_us[i] = wm_get_i64(in);
 	j->spark_before_us = wm_get_i64(in);
-	return pairs_decode(j->pairs, in) && wm_join_decode(j->join, in);
+	return wm_join_decode(j->join, in) && pairs_decode(j->pairs, in);
 }
 
 static size_t
