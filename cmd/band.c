@@ -4,9 +4,6 @@
 
 #include "lib/event/watermark.h"
 
-/* So many members of NDJSON that were not there at first are remembered; more are forgotten. */
-#define EXTRA_COLUMNS_MAX 256
-
 void
 band_open(struct band *band, struct inputs *inputs, const struct cli_common *common)
 {
@@ -23,7 +20,6 @@ band_open(struct band *band, struct inputs *inputs, const struct cli_common *com
 	band->is_followed = column != NULL && strcmp(column, "none") != 0;
 	band->field = band->is_followed ? inputs_want(inputs, wm_span_of(column))
 					: inputs_want_optional(inputs, wm_span_of(BAND_WATERMARK));
-	band->is_asked = true;
 }
 
 void
@@ -39,15 +35,19 @@ band_release(struct band *band)
 	}
 }
 
+struct wm_value
+band_time(struct wm_instant_text *last, const struct cli_common *common, int64_t time_us)
+{
+	if (time_us == WM_TIME_NONE || time_us == WM_TIME_END)
+		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+	return wm_instant_value(last, time_us, (enum wm_time_unit)common->output_time, wm_zone_utc());
+}
+
 /* The columns that records have, to look at all of them. */
 static void
 learn_columns(struct band *band, const struct wm_reader *layout)
 {
-	const struct wm_row_format format = {
-		.format = wm_reader_format(layout) == WM_FORMAT_NDJSON ? WM_FORMAT_NDJSON : WM_FORMAT_CSV,
-		.delimiter = wm_reader_delimiter(layout),
-		.line_end = wm_reader_line_end(layout),
-	};
+	const struct wm_row_format format = wm_row_format_of(layout);
 	const struct wm_header *header = wm_reader_columns(layout);
 	struct wm_column column;
 	struct wm_err err;
@@ -65,7 +65,7 @@ learn_columns(struct band *band, const struct wm_reader *layout)
 		}
 		wm_column_release(&column);
 	}
-	band->columns_count = band->columns.count;
+	wm_columns_settle(&band->columns);
 	wm_fields_init(&band->fields, &band->columns);
 }
 
@@ -128,14 +128,6 @@ band_read(struct band *band, const struct wm_record *rec, int64_t *watermark_us,
 	return true;
 }
 
-static void
-split(struct band *band, struct wm_span line)
-{
-	if (band->columns.count > band->columns_count + EXTRA_COLUMNS_MAX)
-		wm_columns_trim(&band->columns, band->columns_count);
-	wm_fields_split(&band->fields, line);
-}
-
 bool
 band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm_record *rec)
 {
@@ -144,14 +136,14 @@ band_is_punctuation(struct band *band, struct wm_reader *reader, const struct wm
 
 	if (wm_value_is_empty(&rec->fields[band->field]) || !band_read(band, rec, &watermark_us, &why))
 		return false;
-	split(band, wm_reader_line(reader, rec, &band->line));
+	wm_fields_split(&band->fields, wm_reader_line(reader, rec, &band->line));
 	return wm_fields_is_lone(&band->fields, band->own);
 }
 
 struct wm_span
 band_restate(struct band *band, struct wm_span line, const struct wm_value *watermark)
 {
-	split(band, line);
+	wm_fields_split(&band->fields, line);
 	/* A path into an object is no member that could be set. */
 	if (band->fields.fields[band->own].raw.data == NULL)
 		return line;

@@ -26,7 +26,6 @@
 /* Fields are for reading. */
 struct band {
 	const char *column; /* as typed */
-	bool is_asked;      /* the stream may have it */
 	bool is_there;      /* it does, once band_decide() has seen the first record */
 	bool is_followed;   /* it is the watermark */
 	size_t field;       /* in rec.fields */
@@ -35,8 +34,7 @@ struct band {
 	int64_t watermark_us;
 	struct wm_columns columns; /* of the stream, as its records have them */
 	struct wm_fields fields;
-	size_t own;           /* among these */
-	size_t columns_count; /* that there were at first */
+	size_t own; /* among these */
 	struct wm_buf line;
 	struct wm_buf restated;
 };
@@ -44,6 +42,9 @@ struct band {
 /* Asks for the column. Behind all other columns: where it is absent, it costs nothing then. */
 void band_open(struct band *band, struct inputs *inputs, const struct cli_common *common);
 void band_release(struct band *band);
+
+/* A time as the columns in band have it: of UTC, in the unit of --output-time; null where there is none, and for the end of time. Borrowed from last. */
+struct wm_value band_time(struct wm_instant_text *last, const struct cli_common *common, int64_t time_us);
 
 /* The first record has come. is_reckoned: the tool has a watermark of its own, even without -w. */
 void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common, bool is_reckoned);

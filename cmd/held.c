@@ -65,29 +65,12 @@ read_mode(const char *text, enum wm_window_mode *mode)
 	return true;
 }
 
-/* "100rows" or "event:10s". */
-static bool
-read_early(const char *text, struct wm_pane_options *panes)
-{
-	struct wm_err why;
-	uint64_t rows = 0;
-	size_t at = 0;
-
-	if (text == NULL)
-		return true;
-	if (strncmp(text, "event:", 6) == 0)
-		return windows_read_length("--early", wm_span_of(text + 6), &panes->early_period_us, &why);
-	for (; text[at] >= '0' && text[at] <= '9' && rows < UINT64_MAX / 100; at++)
-		rows = rows * 10 + (uint64_t)(text[at] - '0');
-	panes->early_rows = rows;
-	return rows != 0 && strcmp(text + at, "rows") == 0;
-}
-
 /* wm-window's operator, new and of the options of the file. */
 static bool
 open_windowing(struct contents *c, struct held *held, struct wm_err *err)
 {
 	const char *lateness = contents_option(c, "--allowed-lateness"), *kind = contents_option(c, "--panes");
+	const char *early = contents_option(c, "--early");
 	const char *fill = contents_option(c, "--fill"), *aggregate = contents_option(c, "--aggregate");
 	struct wm_pane_options *panes = &held->panes;
 	bool is_spark = c->common.is_spark && c->common.delay.text != NULL, has_windows;
@@ -97,7 +80,7 @@ open_windowing(struct contents *c, struct held *held, struct wm_err *err)
 		return false;
 	bool is_read = read_mode(contents_option(c, "--mode"), &held->mode) &&
 		count_columns(contents_option(c, "--group-by"), &held->keys_count) &&
-		read_early(contents_option(c, "--early"), panes);
+		(early == NULL || windows_read_early(early, panes, &why));
 	if (is_read && lateness != NULL && held->mode != WM_MODE_COMPLETE)
 		is_read = wm_duration_parse_fixed(wm_span_of(lateness), &panes->allowed_lateness_us, &why) &&
 			panes->allowed_lateness_us >= 0;

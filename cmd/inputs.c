@@ -344,12 +344,6 @@ inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out)
 	wm_reader_free(reader);
 }
 
-size_t
-inputs_sources_count(const struct inputs *inputs)
-{
-	return inputs->sources_count;
-}
-
 /* Going on */
 
 void

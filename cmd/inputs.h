@@ -80,8 +80,6 @@ bool inputs_pass_position(struct inputs *inputs, size_t source, const struct wm_
 void inputs_encode_layout(const struct inputs *inputs, struct wm_buf *out);
 WM_MUST_CHECK bool inputs_decode_layout(struct inputs *inputs, struct wm_get *in);
 
-size_t inputs_sources_count(const struct inputs *inputs);
-
 enum inputs_item {
 	INPUTS_RECORD,
 	INPUTS_REJECTED, /* *reject is filled */

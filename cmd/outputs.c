@@ -204,22 +204,9 @@ result_format(int asked, enum wm_format of_stream)
 	}
 }
 
-/* Puts text before the line end of a line. */
-static void
-insert_before_line_end(struct wm_buf *line, struct wm_span text)
-{
-	size_t end = line->len;
-
-	while (end > 0 && (line->data[end - 1] == '\n' || line->data[end - 1] == '\r'))
-		end--;
-	struct wm_buf tail;
-	wm_buf_init(&tail, WM_BUF_UNBOUNDED);
-	wm_buf_add(&tail, line->data + end, line->len - end);
-	line->len = end;
-	wm_buf_add(line, text.data, text.len);
-	wm_buf_add(line, tail.data, tail.len);
-	wm_buf_release(&tail);
-}
+/* What --late-info adds to a row. */
+#define LATE_INFO 2
+static const struct wm_span late_info_names[LATE_INFO] = { { "_late_by", 8 }, { "_late_watermark", 15 } };
 
 void
 outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reader *reader)
@@ -233,15 +220,15 @@ outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reade
 	if (header.len == 0 || late->writer == NULL || !late->was_empty)
 		return;
 	wm_buf_reset(line);
-	wm_buf_add(line, header.data, header.len);
 	if (outputs->common->late_info) {
-		char delimiter = wm_reader_delimiter(reader);
-		struct wm_buf names;
+		const struct wm_row_format format = wm_row_format_of(reader);
+		struct wm_value names[LATE_INFO];
 
-		wm_buf_init(&names, WM_BUF_UNBOUNDED);
-		wm_buf_addf(&names, "%c_late_by%c_late_watermark", delimiter, delimiter);
-		insert_before_line_end(line, wm_buf_span(&names));
-		wm_buf_release(&names);
+		for (size_t i = 0; i < LATE_INFO; i++)
+			names[i] = (struct wm_value){ late_info_names[i], WM_KIND_TEXT };
+		wm_record_append(header, &format, late_info_names, names, LATE_INFO, line);
+	} else {
+		wm_buf_add(line, header.data, header.len);
 	}
 	put(outputs, late->writer, wm_buf_span(line));
 }
@@ -438,47 +425,20 @@ flush_display(struct outputs *outputs, bool is_last)
 	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
 }
 
-/* Seconds with as many digits as they need. */
-static struct wm_span
-seconds_text(int64_t duration_us, char *text)
-{
-	return wm_span(text, wm_instant_print(duration_us, WM_UNIT_S, NULL, text));
-}
-
-/* _late_by and _late_watermark behind the last field, or before the closing brace. */
 static void
-add_late_info(struct wm_buf *line, const struct wm_reader *reader, int64_t late_by_us, int64_t watermark_us)
+add_late_info(struct wm_buf *line, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
+	int64_t watermark_us)
 {
 	char late_by[WM_INSTANT_TEXT_MAX], watermark[WM_INSTANT_TEXT_MAX];
-	struct wm_span late_by_text = seconds_text(late_by_us, late_by);
-	struct wm_span watermark_text =
-		wm_span(watermark, wm_instant_print(watermark_us, WM_UNIT_ISO, wm_zone_utc(), watermark));
-	struct wm_buf info;
+	const struct wm_row_format format = wm_row_format_of(reader);
+	const struct wm_value values[LATE_INFO] = {
+		/* seconds with as many digits as they need */
+		{ wm_span(late_by, wm_instant_print(late_by_us, WM_UNIT_S, NULL, late_by)), WM_KIND_NUMBER },
+		{ wm_span(watermark, wm_instant_print(watermark_us, WM_UNIT_ISO, wm_zone_utc(), watermark)),
+			WM_KIND_TEXT },
+	};
 
-	wm_buf_init(&info, WM_BUF_UNBOUNDED);
-	if (wm_reader_format(reader) == WM_FORMAT_NDJSON) {
-		size_t end = line->len;
-
-		while (line->data[end - 1] != '}')
-			end--;
-		/* What stands behind the brace is blank; the object may be empty. */
-		size_t last = end - 1;
-		while (last > 0 && strchr(" \t", line->data[last - 1]) != NULL)
-			last--;
-		wm_buf_addf(&info, "%s\"_late_by\":%.*s,\"_late_watermark\":\"%.*s\"}",
-			line->data[last - 1] == '{' ? "" : ",", (int)late_by_text.len, late_by_text.data,
-			(int)watermark_text.len, watermark_text.data);
-		wm_buf_add(&info, line->data + end, line->len - end);
-		line->len = end - 1;
-		wm_buf_add(line, info.data, info.len);
-	} else {
-		char delimiter = wm_reader_delimiter(reader);
-
-		wm_buf_addf(&info, "%c%.*s%c%.*s", delimiter, (int)late_by_text.len, late_by_text.data, delimiter,
-			(int)watermark_text.len, watermark_text.data);
-		insert_before_line_end(line, wm_buf_span(&info));
-	}
-	wm_buf_release(&info);
+	wm_record_append(row, &format, late_info_names, values, LATE_INFO, line);
 }
 
 void
@@ -494,9 +454,10 @@ outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader 
 	if (outputs->late[stream].writer == NULL)
 		return;
 	wm_buf_reset(&outputs->line);
-	wm_buf_add(&outputs->line, row.data, row.len);
 	if (outputs->common->late_info)
-		add_late_info(&outputs->line, reader, late_by_us, watermark_us);
+		add_late_info(&outputs->line, reader, row, late_by_us, watermark_us);
+	else
+		wm_buf_add(&outputs->line, row.data, row.len);
 	put(outputs, outputs->late[stream].writer, wm_buf_span(&outputs->line));
 }
 

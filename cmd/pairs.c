@@ -13,9 +13,6 @@
 #include "lib/record/fields.h"
 #include "lib/record/stamps.h"
 
-/* So many members of NDJSON that the first record did not have are remembered; more are forgotten. */
-#define EXTRA_COLUMNS_MAX 256
-
 /*
  * A row that is kept begins with the length of what it adds to a row of the result; this: it is kept as it came, behind the length of that,
  * and a right row that may stand alone has its keys behind it.
@@ -278,42 +275,6 @@ begin(struct pairs *p)
 	outputs_begin_rows(p->outputs, p->names, p->names_count);
 }
 
-static void put_waiting(struct pairs *p);
-
-static void put_waiting(struct pairs *p);
-
-/* Whether the columns of a side are known, or it has none. One that is kept for another run may have some in that. */
-static bool
-is_known(const struct pairs *p, const struct side *side, bool *has_columns)
-{
-	bool is_kept = p->options.common->checkpoint != NULL && stream_is_held(side->stream);
-	size_t count = 0;
-
-	if (stream_has_layout(side->stream))
-		passing_columns(stream_passing(side->stream), &count);
-	*has_columns = count != 0;
-	return count != 0 || (stream_has_ended(side->stream) && !is_kept);
-}
-
-/* The result begins as soon as the sides are known. */
-static void
-learn(struct pairs *p)
-{
-	bool has_columns[WM_JOIN_SIDES];
-
-	for (size_t i = 0; i < sides_count(p); i++)
-		if (!is_known(p, &p->sides[i], &has_columns[i]))
-			return;
-	p->format = outputs_row_format(p->outputs);
-	for (size_t i = 0; i < sides_count(p); i++)
-		if (has_columns[i])
-			learn_columns(p, (enum wm_join_side)i);
-	for (size_t i = 0; i < sides_count(p); i++)
-		name_columns(p, (enum wm_join_side)i);
-	begin(p);
-	put_waiting(p);
-}
-
 /* A record field by field. */
 static void
 put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struct wm_buf *out)
@@ -323,8 +284,6 @@ put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struc
 	bool is_json = p->format.format == WM_FORMAT_NDJSON;
 	size_t written = 0;
 
-	if (side->columns->count > side->told_count + EXTRA_COLUMNS_MAX)
-		wm_columns_trim(side->columns, side->told_count);
 	wm_fields_split(fields, line);
 	/* Members that the first record did not have have a place in NDJSON alone. */
 	size_t count = is_json ? fields->count : side->told_count;
@@ -357,57 +316,6 @@ members_of(struct wm_span line)
 	const char *begin = memchr(line.data, '{', line.len), *end = memrchr(line.data, '}', line.len);
 
 	return wm_span(begin + 1, (size_t)(end - begin - 1));
-}
-
-bool
-pairs_needs_left(const struct pairs *p)
-{
-	const struct side *left = &p->sides[WM_JOIN_LEFT];
-	size_t count = 0;
-
-	if (left->columns != NULL || stream_has_ended(left->stream))
-		return false;
-	if (stream_has_layout(left->stream))
-		passing_columns(stream_passing(left->stream), &count);
-	return count == 0;
-}
-
-struct wm_span
-pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *keys)
-{
-	struct side *side = &p->sides[number];
-	struct wm_span line = stream_line(side->stream);
-	struct wm_buf *kept = &p->kept;
-	uint32_t len = KEPT_WHOLE;
-
-	if (!p->is_begun)
-		learn(p);
-	wm_buf_reset(kept);
-	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
-		return wm_buf_span(kept);
-	wm_buf_add(kept, (const char *)&len, sizeof(len));
-	/* Before both sides are known a name may yet need a prefix. */
-	if (!p->is_begun) {
-		wm_put_span(kept, line);
-		for (size_t i = 0; p->options.is_left_optional && number == WM_JOIN_RIGHT && i < side->keys_count;
-			i++) {
-			wm_put_u8(kept, (uint8_t)keys[i].kind);
-			wm_put_span(kept, keys[i].text);
-		}
-		return wm_buf_span(kept);
-	}
-	if (!side->is_whole) {
-		put_fields(p, number, line, kept);
-	} else {
-		struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
-
-		wm_buf_add(kept, whole.data, whole.len);
-	}
-	len = (uint32_t)(kept->len - sizeof(len));
-	memcpy(kept->data, &len, sizeof(len));
-	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
-		put_absent(p, WM_JOIN_LEFT, keys, kept);
-	return wm_buf_span(kept);
 }
 
 /* What comes behind something that has been written already. */
@@ -566,11 +474,96 @@ put_waiting(struct pairs *p)
 	wm_buf_init(&p->waiting, WM_BUF_UNBOUNDED);
 }
 
+static bool
+has_told_columns(const struct side *side)
+{
+	size_t count = 0;
+
+	if (stream_has_layout(side->stream))
+		passing_columns(stream_passing(side->stream), &count);
+	return count != 0;
+}
+
+/* Whether the columns of a side are known, or it has none. One that is kept for another run may have some in that. */
+static bool
+is_known(const struct pairs *p, const struct side *side, bool *has_columns)
+{
+	bool is_kept = p->options.common->checkpoint != NULL && stream_is_held(side->stream);
+
+	*has_columns = has_told_columns(side);
+	return *has_columns || (stream_has_ended(side->stream) && !is_kept);
+}
+
+/* The result begins as soon as the sides are known. */
+static void
+learn(struct pairs *p)
+{
+	bool has_columns[WM_JOIN_SIDES];
+
+	if (p->is_begun)
+		return;
+	for (size_t i = 0; i < sides_count(p); i++)
+		if (!is_known(p, &p->sides[i], &has_columns[i]))
+			return;
+	p->format = outputs_row_format(p->outputs);
+	for (size_t i = 0; i < sides_count(p); i++)
+		if (has_columns[i])
+			learn_columns(p, (enum wm_join_side)i);
+	for (size_t i = 0; i < sides_count(p); i++)
+		name_columns(p, (enum wm_join_side)i);
+	begin(p);
+	put_waiting(p);
+}
+
+bool
+pairs_needs_left(const struct pairs *p)
+{
+	const struct side *left = &p->sides[WM_JOIN_LEFT];
+
+	return left->columns == NULL && !stream_has_ended(left->stream) && !has_told_columns(left);
+}
+
+struct wm_span
+pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *keys)
+{
+	struct side *side = &p->sides[number];
+	struct wm_span line = stream_line(side->stream);
+	struct wm_buf *kept = &p->kept;
+	uint32_t len = KEPT_WHOLE;
+
+	learn(p);
+	wm_buf_reset(kept);
+	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
+		return wm_buf_span(kept);
+	wm_buf_add(kept, (const char *)&len, sizeof(len));
+	/* Before both sides are known a name may yet need a prefix. */
+	if (!p->is_begun) {
+		wm_put_span(kept, line);
+		for (size_t i = 0; p->options.is_left_optional && number == WM_JOIN_RIGHT && i < side->keys_count;
+			i++) {
+			wm_put_u8(kept, (uint8_t)keys[i].kind);
+			wm_put_span(kept, keys[i].text);
+		}
+		return wm_buf_span(kept);
+	}
+	if (!side->is_whole) {
+		put_fields(p, number, line, kept);
+	} else {
+		struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
+
+		wm_buf_add(kept, whole.data, whole.len);
+	}
+	len = (uint32_t)(kept->len - sizeof(len));
+	memcpy(kept->data, &len, sizeof(len));
+	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
+		put_absent(p, WM_JOIN_LEFT, keys, kept);
+	return wm_buf_span(kept);
+}
+
 void
 pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value *stamps)
 {
-	if (!p->is_begun)
-		learn(p);
+	learn(p);
 	if (p->is_begun)
 		put_row(p, row, stamps);
 	else
@@ -612,6 +605,5 @@ pairs_put_punctuation(struct pairs *p, const struct wm_value *watermark)
 void
 pairs_end(struct pairs *p)
 {
-	if (!p->is_begun)
-		learn(p);
+	learn(p);
 }

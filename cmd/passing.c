@@ -13,9 +13,6 @@
 #include "lib/record/lines.h"
 #include "lib/record/stamps.h"
 
-/* So many members of NDJSON that no column is are remembered; more are forgotten. */
-#define EXTRA_COLUMNS_MAX 256
-
 struct passing {
 	const struct cli_common *common;
 	struct outputs *outputs;
@@ -96,31 +93,43 @@ tell_columns(struct passing *p)
 {
 	p->has_columns = true;
 	p->told_count = p->columns.count;
+	wm_columns_settle(&p->columns);
 	if (p->is_part)
 		return;
 	p->values = wm_calloc(p->told_count, sizeof(p->values[0]));
 	outputs_begin_rows(p->outputs, p->columns.names, p->told_count);
 }
 
+/* The columns are those of the first record, though others may leave before it, or it not at all; and the stamps. */
+static void
+tell_first(struct passing *p)
+{
+	size_t place;
+
+	for (size_t i = 0; i < p->stamped.count; i++)
+		if (!wm_columns_find(&p->columns, p->stamped.names[i], &place))
+			wm_columns_append(&p->columns, p->stamped.names[i]);
+	tell_columns(p);
+}
+
 /* What is recast begins with the columns that the header, or --columns, names. */
 static void
 settle_recast(struct passing *p, const struct wm_reader *layout)
 {
-	bool is_json = p->layout.format == WM_FORMAT_NDJSON;
 	const struct wm_header *names = wm_reader_names(layout);
-	size_t place;
 
-	for (size_t i = 0; is_json && i < names->count; i++)
-		wm_columns_append(&p->columns, names->names[i]);
-	for (size_t i = 0; is_json && names->count == 0 && i < p->told_before.count; i++)
-		wm_columns_append(&p->columns, p->told_before.names[i]);
-	/* Of NDJSON these are the stamps alone: its first record tells the columns that stand before them. */
-	if (is_json && p->columns.count == 0)
-		return;
-	for (size_t i = 0; i < p->stamps.columns.count; i++)
-		if (!is_json || !wm_columns_find(&p->columns, p->stamps.columns.names[i], &place))
+	if (p->layout.format != WM_FORMAT_NDJSON) {
+		for (size_t i = 0; i < p->stamps.columns.count; i++)
 			wm_columns_append(&p->columns, p->stamps.columns.names[i]);
-	tell_columns(p);
+		tell_columns(p);
+		return;
+	}
+	if (names->count == 0)
+		names = &p->told_before;
+	for (size_t i = 0; i < names->count; i++)
+		wm_columns_append(&p->columns, names->names[i]);
+	if (names->count != 0)
+		tell_first(p);
 }
 
 static void
@@ -143,13 +152,7 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	enum wm_format of_result;
 
 	p->of_stream = wm_reader_format(layout);
-	p->layout = (struct wm_row_format){
-		.format = p->of_stream == WM_FORMAT_LOGFMT ? WM_FORMAT_NDJSON
-			: is_lines(p->of_stream)           ? WM_FORMAT_CSV
-							   : p->of_stream,
-		.delimiter = wm_reader_delimiter(layout),
-		.line_end = wm_reader_line_end(layout),
-	};
+	p->layout = wm_row_format_of(layout);
 	of_result = outputs_format(p->outputs);
 	p->is_settled = true;
 	p->is_text = is_lines(p->of_stream) && asked == CLI_OUTPUT_SAME && p->stamped.count == 0 && !p->is_part;
@@ -216,27 +219,6 @@ line_of_text(struct passing *p, struct wm_reader *reader, const struct wm_record
 	return wm_buf_span(&p->line);
 }
 
-/* Takes a record apart that is to be recast. */
-static void
-split(struct passing *p, struct wm_span line)
-{
-	if (p->has_columns && p->columns.count > p->told_count + EXTRA_COLUMNS_MAX)
-		wm_columns_trim(&p->columns, p->told_count);
-	wm_fields_split(&p->fields, line);
-}
-
-/* The columns are those of the first record, though others may leave before it, or it not at all; and the stamps. */
-static void
-tell_first(struct passing *p)
-{
-	size_t place;
-
-	for (size_t i = 0; i < p->stamped.count; i++)
-		if (!wm_columns_find(&p->columns, p->stamped.names[i], &place))
-			wm_columns_append(&p->columns, p->stamped.names[i]);
-	tell_columns(p);
-}
-
 /* A member of a record that no column of the result is. */
 static bool
 find_unknown(const struct passing *p, struct wm_span *name)
@@ -259,7 +241,7 @@ passing_admit(struct passing *p, struct wm_reader *reader, const struct wm_recor
 						      : wm_reader_line(reader, rec, &p->line);
 	if (!p->is_recast || p->layout.format != WM_FORMAT_NDJSON)
 		return true;
-	split(p, *line);
+	wm_fields_split(&p->fields, *line);
 	if (!p->has_columns)
 		tell_first(p);
 	if (!find_unknown(p, &name) || outputs_format(p->outputs) == WM_FORMAT_NDJSON)
@@ -283,14 +265,6 @@ passing_tell(struct passing *p, struct wm_reader *reader, const struct wm_record
 
 	if (!p->has_columns && !passing_admit(p, reader, rec, &line, &reject))
 		assert(p->has_columns);
-}
-
-/* An input may have new members without end. */
-static void
-trim_stamps(struct passing *p)
-{
-	if (p->layout.format == WM_FORMAT_NDJSON && p->stamps.columns.count > p->stamped.count + EXTRA_COLUMNS_MAX)
-		wm_columns_trim(&p->stamps.columns, p->stamped.count);
 }
 
 const struct wm_row_format *
@@ -319,7 +293,7 @@ is_unstamped(const struct passing *p, const struct wm_record *rec)
 static void
 put_recast(struct passing *p, struct wm_span line)
 {
-	split(p, line);
+	wm_fields_split(&p->fields, line);
 	for (size_t i = 0; i < p->told_count; i++)
 		p->values[i] = wm_fields_at(&p->fields, i);
 	outputs_put_row(p->outputs, p->values);
@@ -329,7 +303,6 @@ void
 passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec, const struct wm_value *values)
 {
 	if (rec != NULL && p->stamped.count != 0) {
-		trim_stamps(p);
 		wm_buf_reset(&p->stamped_line);
 		bool is_new = p->stamps.adds_only || is_unstamped(p, rec);
 		wm_stamps_put(&p->stamps, line, is_new, values, &p->stamped_line);
@@ -357,7 +330,6 @@ passing_identity(struct passing *p, struct wm_span line, struct wm_buf *out)
 		wm_buf_add(out, content.data, content.len);
 		return;
 	}
-	trim_stamps(p);
 	wm_stamps_split(&p->stamps, line);
 	wm_fields_put_others(&p->stamps.fields, is_own, out);
 }

@@ -119,26 +119,17 @@ report_clock(struct report *report, int64_t steady_us, int64_t waited_us)
 
 /* JSON */
 
-/* A name within an object; what stands before it tells whether a comma is due. */
-static void
-add_name(struct wm_buf *out, const char *name)
-{
-	if (out->data[out->len - 1] != '{')
-		wm_buf_add_byte(out, ',');
-	wm_buf_addf(out, "\"%s\":", name);
-}
-
 static void
 add_count(struct wm_buf *out, const char *name, uint64_t count)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_addf(out, "%" PRIu64, count);
 }
 
 static void
 add_text(struct wm_buf *out, const char *name, const char *text)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_json_put_string(out, wm_span_of(text));
 }
 
@@ -147,7 +138,7 @@ add_time(struct wm_buf *out, const char *name, int64_t time_us, bool is_set)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	if (is_set)
 		wm_json_put_string(out, wm_span(text, wm_instant_print(time_us, WM_UNIT_ISO, wm_zone_utc(), text)));
 	else
@@ -159,7 +150,7 @@ add_seconds(struct wm_buf *out, const char *name, int64_t duration_us)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_add(out, text, wm_instant_print(duration_us, WM_UNIT_S, wm_zone_utc(), text));
 }
 
@@ -167,7 +158,7 @@ add_seconds(struct wm_buf *out, const char *name, int64_t duration_us)
 static void
 add_rate(struct wm_buf *out, const char *name, uint64_t rows, int64_t time_us)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	if (time_us > 0)
 		wm_buf_addf(out, "%.1f", (double)rows * 1e6 / (double)time_us);
 	else
@@ -189,7 +180,7 @@ add_event_time(struct wm_buf *out, const struct report_times *times, int64_t wat
 {
 	bool has_times = times->count != 0;
 
-	add_name(out, "eventTime");
+	wm_json_put_name(out, "eventTime");
 	wm_buf_add_byte(out, '{');
 	add_time(out, "min", times->min_us, has_times);
 	add_time(out, "max", times->max_us, has_times);
@@ -218,7 +209,7 @@ add_state(struct wm_buf *out, const char *operator_name, const struct stage *sta
 	/* Of operators with windows every late row missed one at least; the others count none and drop rows. */
 	uint64_t dropped = stage->windows_missed > stage->rows_late ? stage->windows_missed : stage->rows_late;
 
-	add_name(out, "stateOperators");
+	wm_json_put_name(out, "stateOperators");
 	wm_buf_add_byte(out, '[');
 	if (operator_name != NULL) {
 		wm_buf_add_byte(out, '{');
@@ -243,18 +234,18 @@ add_stage(struct wm_buf *out, const struct report *report, const struct stage *s
 	add_count(out, "numInputRows", stage->rows_in);
 	add_rate(out, "inputRowsPerSecond", stage->rows_in, stage->elapsed_us);
 	add_rate(out, "processedRowsPerSecond", stage->rows_in, worked_us);
-	add_name(out, "batchDuration");
+	wm_json_put_name(out, "batchDuration");
 	if (report->has_clock)
 		wm_buf_addf(out, "%" PRId64, worked_us / 1000);
 	else
 		wm_buf_add_text(out, "null");
 	add_event_time(out, stage->times, stage->watermark_us);
 	add_state(out, report->operator_name, stage);
-	add_name(out, "sink");
+	wm_json_put_name(out, "sink");
 	wm_buf_add_byte(out, '{');
 	add_count(out, "numOutputRows", stage->rows_out);
 	wm_buf_add_byte(out, '}');
-	add_name(out, "lateShare");
+	wm_json_put_name(out, "lateShare");
 	wm_double_print(stage->rows_in == 0 ? 0 : wm_ratio(stage->rows_late, stage->rows_in), out);
 }
 
@@ -335,7 +326,7 @@ report_put_ledger(const struct report *report, struct wm_buf *out)
 		snprintf(name, sizeof(name), "rows_%s", report_classes[i].name);
 		add_count(out, name, report_class_count(report, i));
 	}
-	add_name(out, "rejected");
+	wm_json_put_name(out, "rejected");
 	wm_buf_add_byte(out, '{');
 	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
 		add_count(out, report->reasons[i].reason, report->reasons[i].count);
@@ -348,7 +339,7 @@ report_put_ledger(const struct report *report, struct wm_buf *out)
 static void
 add_place(struct wm_buf *out, const char *name, const struct report_place *place)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	if (place->input == NULL) {
 		wm_buf_add_text(out, "null");
 		return;
@@ -381,7 +372,7 @@ report_final(const struct report *report, const struct report_state *state, int6
 	add_text(out, "tool", report->tool);
 	report_put_ledger(report, out);
 	if (report->run != NULL) {
-		add_name(out, "run");
+		wm_json_put_name(out, "run");
 		wm_buf_add_byte(out, '{');
 		report_put_ledger(report->run, out);
 		wm_buf_add_byte(out, '}');

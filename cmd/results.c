@@ -62,7 +62,7 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 		.options = *options,
 		.agg = agg,
 		.zone = common->zone == NULL ? wm_zone_utc() : common->zone,
-		.unit = (enum wm_time_unit)common->output_time,
+		.common = common,
 		.ofmt = common->ofmt,
 	};
 	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
@@ -98,14 +98,6 @@ results_release(struct results *results)
 	free(results->names);
 	free(results->values);
 	wm_buf_release(&results->text);
-}
-
-static struct wm_value
-time_value(const struct results *results, const struct wm_zone *zone, int64_t time_us, struct wm_instant_text *last)
-{
-	wm_instant_reprint(last, time_us, results->unit, zone);
-	return (struct wm_value){ wm_span(last->text, last->len),
-		results->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
 }
 
 /* A computed number that is no integer, from offset at on, by --ofmt. */
@@ -154,23 +146,16 @@ held_back(const struct results *results, int64_t watermark_us)
 	return watermark_us == WM_TIME_NONE ? WM_TIME_NONE : wm_time_sub(watermark_us, results->options.hold_back_us);
 }
 
-static struct wm_value
-watermark_value(struct results *results, int64_t watermark_us)
-{
-	if (watermark_us == WM_TIME_NONE)
-		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-	return time_value(results, wm_zone_utc(), watermark_us, &results->watermark);
-}
-
 void
 results_put(struct results *results, struct stream *s, const struct wm_window_row *row)
 {
+	enum wm_time_unit unit = (enum wm_time_unit)results->common->output_time;
 	char index[24];
 	size_t outputs_count = wm_agg_outputs_count(results->agg);
 	struct wm_value *value = results->values;
 
-	*value++ = time_value(results, results->zone, row->window_start_us, &results->start);
-	*value++ = time_value(results, results->zone, row->window_end_us, &results->end);
+	*value++ = wm_instant_value(&results->start, row->window_start_us, unit, results->zone);
+	*value++ = wm_instant_value(&results->end, row->window_end_us, unit, results->zone);
 	for (size_t i = 0; i < results->keys_count; i++)
 		*value++ = row->keys[i];
 	/* Lengths first: the buffer may move while it grows. */
@@ -192,8 +177,8 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 		*value++ = (struct wm_value){ wm_span(index, (size_t)len), WM_KIND_NUMBER };
 	}
 	if (results->options.is_stamped) {
-		*value++ = time_value(results, wm_zone_utc(), row->window_end_us - 1, &results->time);
-		*value++ = watermark_value(results, results->stamp_us);
+		*value++ = band_time(&results->time, results->common, row->window_end_us - 1);
+		*value++ = band_time(&results->watermark, results->common, results->stamp_us);
 		results->is_stamp_due = true;
 	}
 	stream_put_row(s, results->values);
@@ -212,6 +197,6 @@ results_end(struct results *results, struct stream *s, const struct stream_row *
 	if (!results->options.is_stamped || !results->is_stamp_due || to->watermark_us == WM_TIME_NONE ||
 		to->watermark_us == WM_TIME_END)
 		return;
-	struct wm_value value = watermark_value(results, held_back(results, to->watermark_us));
+	struct wm_value value = band_time(&results->watermark, results->common, held_back(results, to->watermark_us));
 	stream_put_punctuation(s, results->count - 1, &value);
 }

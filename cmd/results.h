@@ -27,9 +27,9 @@ struct results_options {
 /* Fields are for reading. */
 struct results {
 	struct results_options options;
+	const struct cli_common *common;
 	const struct wm_agg *agg;
 	const struct wm_zone *zone;
-	enum wm_time_unit unit;
 	const char *ofmt; /* NULL: the shortest text that is exact */
 	struct wm_span *names;
 	struct wm_value *values;

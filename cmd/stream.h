@@ -93,6 +93,9 @@ enum stream_need {
 /* Asks for a column, before stream_begin(); returns its index in row.readings. A name that is no column exits 2. */
 size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need);
 
+/* Asks for each column of a comma list, as a text; returns how many (NULL: 0). More than WM_KEYS_MAX exit 2. */
+size_t stream_want_keys(struct stream *s, const char *option, const char *list);
+
 /* The same for STREAM_LENGTH: unit_us is what a number counts; 0: texts such as "30s". */
 size_t stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us);
 

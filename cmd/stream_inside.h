@@ -151,7 +151,8 @@ struct stream {
 
 	struct passing *passing; /* NULL: no record passes */
 	struct passing_stamps stamps;
-	struct wm_span line; /* of the current record, where records pass */
+	struct wm_span line;         /* of the current record, where records pass */
+	struct wm_instant_text told; /* the watermark in rows that were kept */
 	struct wm_buf text;
 };
 

@@ -15,6 +15,7 @@
 #include "cmd/sources.h"
 #include "cmd/terminal.h"
 #include "lib/base/hash.h"
+#include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/event/trigger.h"
@@ -188,6 +189,20 @@ stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 		.name = wm_memdup(name.data, name.len),
 	};
 	return s->wanted_count++;
+}
+
+size_t
+stream_want_keys(struct stream *s, const char *option, const char *list)
+{
+	struct wm_span rest = list == NULL ? wm_span(NULL, 0) : wm_span_of(list), part;
+	size_t count = 0;
+
+	while (wm_list_next(&rest, ',', &part)) {
+		if (count++ == WM_KEYS_MAX)
+			cli_misuse("%s: more than %d columns", option, WM_KEYS_MAX);
+		stream_want(s, part, STREAM_TEXT);
+	}
+	return count;
 }
 
 size_t

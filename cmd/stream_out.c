@@ -95,26 +95,12 @@ stream_line(const struct stream *s)
 	return s->line;
 }
 
-/* A watermark as a value; text has room for it. */
-static struct wm_value
-watermark_value(const struct stream *s, int64_t watermark_us, char *text)
-{
-	enum wm_time_unit unit = (enum wm_time_unit)s->common->output_time;
-
-	if (watermark_us == WM_TIME_NONE)
-		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-	return (struct wm_value){ wm_span(text, wm_instant_print(watermark_us, unit, wm_zone_utc(), text)),
-		unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
-}
-
 void
 stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
 {
-	char text[WM_INSTANT_TEXT_MAX];
-
 	s->run->report.rows_out++;
 	if (s->band.is_there) {
-		struct wm_value value = watermark_value(s, watermark_us, text);
+		struct wm_value value = band_time(&s->told, s->common, watermark_us);
 
 		line = band_restate(&s->band, line, &value);
 	}
@@ -148,11 +134,9 @@ stream_outputs(struct stream *s)
 void
 stream_tell_watermark(struct stream *s, int64_t watermark_us)
 {
-	char text[WM_INSTANT_TEXT_MAX];
-
 	if (!s->band.is_there || watermark_us == WM_TIME_NONE)
 		return;
-	struct wm_value value = watermark_value(s, watermark_us, text);
+	struct wm_value value = band_time(&s->told, s->common, watermark_us);
 	passing_put_lone(s->passing, s->band.columns.names[s->band.own], &value);
 }
 

@@ -283,15 +283,20 @@ make_object(struct stream *s)
 	report_progress(&s->run->report, &s->run->state, stream_clock_us(CLOCK_REALTIME), &s->text);
 }
 
+static void
+tell_batch(struct stream *s)
+{
+	make_object(s);
+	outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
+	if (s->common->progress == CLI_PROGRESS_JSON)
+		cli_progress(wm_buf_span(&s->text));
+}
+
 void
 stream_finish_batch(struct stream *s)
 {
-	if (stream_wants_state(s)) {
-		make_object(s);
-		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
-		if (s->common->progress == CLI_PROGRESS_JSON)
-			cli_progress(wm_buf_span(&s->text));
-	}
+	if (stream_wants_state(s))
+		tell_batch(s);
 	s->is_batch_ending = false;
 	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));
 }
@@ -337,12 +342,8 @@ void
 stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us)
 {
 	s->run->state = *state;
-	if (stream_has_progress(s)) {
-		make_object(s);
-		outputs_put_report(s->run->outputs, wm_buf_span(&s->text));
-		if (s->common->progress == CLI_PROGRESS_JSON)
-			cli_progress(wm_buf_span(&s->text));
-	}
+	if (stream_has_progress(s))
+		tell_batch(s);
 	report_next_batch(&s->run->report, watermark_us);
 }
 

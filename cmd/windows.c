@@ -1,5 +1,8 @@
 #include "cmd/windows.h"
 
+#include <string.h>
+
+#include "lib/base/ascii.h"
 #include "lib/base/list.h"
 #include "lib/time/duration.h"
 #include "lib/time/zone.h"
@@ -108,15 +111,6 @@ read_two_lengths(const char *option, const char *text, const char *form, int64_t
 	return windows_read_length(option, first, first_us, err) && windows_read_length(option, second, second_us, err);
 }
 
-void
-windows_two_lengths(const char *option, const char *text, const char *form, int64_t *first_us, int64_t *second_us)
-{
-	struct wm_err err;
-
-	if (!read_two_lengths(option, text, form, first_us, second_us, &err))
-		refuse(&err);
-}
-
 bool
 windows_read_sliding(
 	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err)
@@ -163,4 +157,23 @@ windows_cumulating(struct wm_windows *windows, const char *option, const char *t
 
 	if (!windows_read_cumulating(windows, option, text, offset_us, &err))
 		refuse(&err);
+}
+
+bool
+windows_read_early(const char *text, struct wm_pane_options *panes, struct wm_err *err)
+{
+	static const char prefix[] = "event:";
+	uint64_t rows = 0;
+	size_t at = 0;
+
+	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
+		return windows_read_length(
+			"--early", wm_span_of(text + sizeof(prefix) - 1), &panes->early_period_us, err);
+	for (; wm_is_digit(text[at]) && rows < UINT64_MAX / 100; at++)
+		rows = rows * 10 + (uint64_t)(text[at] - '0');
+	if (rows == 0 || strcmp(text + at, "rows") != 0)
+		return wm_err_set(err, WM_ERR_USAGE,
+			"--early: '%s': write a number of rows, as in 100rows, or event:D, as in event:10s", text);
+	panes->early_rows = rows;
+	return true;
 }

@@ -14,6 +14,7 @@
 #include "cmd/cli.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
+#include "lib/event/pane.h"
 #include "lib/event/window.h"
 
 /* A fixed length above zero. */
@@ -32,9 +33,6 @@ void windows_sliding(struct wm_windows *windows, const char *option, const char 
 /* "MAX,STEP". */
 void windows_cumulating(struct wm_windows *windows, const char *option, const char *text, int64_t offset_us);
 
-/* Two lengths with a comma between; form says how they are written ("SIZE,SLIDE, as in 1h,5m"). */
-void windows_two_lengths(const char *option, const char *text, const char *form, int64_t *first_us, int64_t *second_us);
-
 WM_MUST_CHECK bool windows_read_length(const char *option, struct wm_span text, int64_t *us, struct wm_err *err);
 WM_MUST_CHECK bool windows_read_tumbling(struct wm_windows *windows, const char *option, const char *text,
 	const struct cli_common *common, int64_t offset_us, struct wm_err *err);
@@ -42,5 +40,8 @@ WM_MUST_CHECK bool windows_read_sliding(
 	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err);
 WM_MUST_CHECK bool windows_read_cumulating(
 	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err);
+
+/* "100rows" or "event:10s", for --early. The others of panes stay. */
+WM_MUST_CHECK bool windows_read_early(const char *text, struct wm_pane_options *panes, struct wm_err *err);
 
 #endif

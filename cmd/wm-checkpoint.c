@@ -265,26 +265,17 @@ show(struct contents *c, struct wm_buf *out, struct held *held)
 
 /* ---- dump ---- */
 
-/* The JSON of a line: what stands before a name tells whether a comma is due. */
-static void
-add_name(struct wm_buf *out, const char *name)
-{
-	if (out->data[out->len - 1] != '{')
-		wm_buf_add_byte(out, ',');
-	wm_buf_addf(out, "\"%s\":", name);
-}
-
 static void
 put_text(struct wm_buf *out, const char *name, struct wm_span text)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_json_put_string(out, text);
 }
 
 static void
 put_count(struct wm_buf *out, const char *name, uint64_t count)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_addf(out, "%" PRIu64, count);
 }
 
@@ -292,21 +283,21 @@ put_count(struct wm_buf *out, const char *name, uint64_t count)
 static void
 put_hash(struct wm_buf *out, const char *name, uint64_t hash)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_addf(out, "\"%016" PRIx64 "\"", hash);
 }
 
 static void
 put_flag(struct wm_buf *out, const char *name, bool is_set)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_add_text(out, is_set ? "true" : "false");
 }
 
 static void
 put_time(struct wm_buf *out, const char *name, int64_t time_us)
 {
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	if (time_us == WM_TIME_NONE) {
 		wm_buf_add_text(out, "null");
 		return;
@@ -470,7 +461,7 @@ put_int128(struct wm_buf *out, const char *name, wm_int128 value)
 
 		digits[--at] = (char)('0' + (digit < 0 ? -digit : digit));
 	} while ((value /= 10) != 0);
-	add_name(out, name);
+	wm_json_put_name(out, name);
 	wm_buf_addf(out, "\"%s%.*s\"", is_negative ? "-" : "", (int)(sizeof(digits) - at), digits + at);
 }
 
@@ -482,9 +473,9 @@ dump_ledger(const struct contents *c, struct wm_buf *out)
 	begin_object(out, "CNTR");
 	report_put_ledger(ledger, out);
 	put_count(out, "batches", ledger->batch_id);
-	add_name(out, "disorder_max_us");
+	wm_json_put_name(out, "disorder_max_us");
 	wm_buf_addf(out, "%" PRId64, ledger->disorder_max_us);
-	add_name(out, "disorder_used_max_us");
+	wm_json_put_name(out, "disorder_used_max_us");
 	wm_buf_addf(out, "%" PRId64, ledger->disorder_used_max_us);
 	put_count(out, "times", ledger->times.count);
 	put_time(out, "time_min", ledger->times.count == 0 ? WM_TIME_NONE : ledger->times.min_us);
@@ -501,7 +492,7 @@ dump_window(const struct held *held, const struct wm_window_row *row, struct wm_
 	begin_object(out, "STAT");
 	put_time(out, "window_start", row->window_start_us);
 	put_time(out, "window_end", row->window_end_us);
-	add_name(out, "key");
+	wm_json_put_name(out, "key");
 	wm_buf_add_byte(out, '[');
 	for (size_t i = 0; i < held->keys_count; i++) {
 		if (i != 0)
@@ -510,7 +501,7 @@ dump_window(const struct held *held, const struct wm_window_row *row, struct wm_
 	}
 	wm_buf_add_byte(out, ']');
 	put_count(out, "rows", wm_agg_cell_rows(held->agg, row->cell));
-	add_name(out, "results");
+	wm_json_put_name(out, "results");
 	wm_buf_add_byte(out, '{');
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	for (size_t i = 0; i < wm_agg_outputs_count(held->agg); i++) {

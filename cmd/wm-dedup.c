@@ -7,7 +7,6 @@
 #include "cmd/cli.h"
 #include "cmd/stream.h"
 #include "lib/base/limits.h"
-#include "lib/base/list.h"
 #include "lib/event/watermark.h"
 #include "lib/op/dedup.h"
 
@@ -83,20 +82,6 @@ unbounded(const struct options *opt, bool has_watermark)
 		return "without a watermark no key is forgotten: memory grows with the number of keys; set a delay "
 		       "with -w";
 	return NULL;
-}
-
-static size_t
-want_keys(struct stream *s, const char *key)
-{
-	struct wm_span rest = wm_span_of(key), part;
-	size_t count = 0;
-
-	while (wm_list_next(&rest, ',', &part)) {
-		if (count++ == WM_KEYS_MAX)
-			cli_misuse("-k: more than %d columns", WM_KEYS_MAX);
-		stream_want(s, part, STREAM_TEXT);
-	}
-	return count;
 }
 
 struct deduper {
@@ -275,7 +260,7 @@ main(int argc, char **argv)
 		.warn_no_watermark = unbounded(&opt, false),
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
-	d.keys_count = opt.key == NULL ? 0 : want_keys(s, opt.key);
+	d.keys_count = stream_want_keys(s, "-k", opt.key);
 	d.late[0] = (struct wm_value){ wm_span("0", 1), WM_KIND_NUMBER };
 	d.late[1] = (struct wm_value){ wm_span("1", 1), WM_KIND_NUMBER };
 	const struct wm_dedup_options options = {

@@ -251,20 +251,6 @@ set_side(struct joiner *j, enum wm_join_side side)
 	common->delay.text = delay;
 }
 
-static size_t
-want_keys(struct stream *s, const char *key)
-{
-	struct wm_span rest = key == NULL ? wm_span(NULL, 0) : wm_span_of(key), part;
-	size_t count = 0;
-
-	while (wm_list_next(&rest, ',', &part)) {
-		if (count++ == WM_KEYS_MAX)
-			cli_misuse("-k: more than %d columns", WM_KEYS_MAX);
-		stream_want(s, part, STREAM_TEXT);
-	}
-	return count;
-}
-
 /* A prefix of each side; an empty one is none. */
 static void
 parse_prefixes(const char *text, struct wm_buf *out, const char *prefixes[SIDES])
@@ -353,22 +339,12 @@ told_us(const struct joiner *j, enum wm_join_side side)
 }
 
 static struct wm_value
-time_value(const struct joiner *j, struct wm_instant_text *last, int64_t time_us)
-{
-	enum wm_time_unit unit = (enum wm_time_unit)j->opt->common.output_time;
-
-	if (time_us == WM_TIME_NONE || time_us == WM_TIME_END)
-		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-	wm_instant_reprint(last, time_us, unit, wm_zone_utc());
-	return (struct wm_value){ wm_span(last->text, last->len), unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
-}
-
-static struct wm_value
 watermark_value(struct joiner *j, int64_t watermark_us)
 {
 	bool is_any = watermark_us != WM_TIME_NONE && watermark_us != WM_TIME_END;
 
-	return time_value(j, &j->watermark_text, is_any ? wm_time_sub(watermark_us, j->hold_back_us) : watermark_us);
+	return band_time(&j->watermark_text, &j->opt->common,
+		is_any ? wm_time_sub(watermark_us, j->hold_back_us) : watermark_us);
 }
 
 /* Which time a result has: of a row without the side that was asked for that of the other. */
@@ -394,7 +370,7 @@ drain(struct joiner *j, int64_t watermark_us)
 
 	for (; wm_join_next(j->join, &row); is_written = true) {
 		if (j->opt->stamp >= 0) {
-			stamps[0] = time_value(j, &j->time_text, time_of(j, &row));
+			stamps[0] = band_time(&j->time_text, &j->opt->common, time_of(j, &row));
 			stamps[1] = watermark_value(j, watermark_us);
 		}
 		pairs_put(j->pairs, &row, stamps);
@@ -759,7 +735,7 @@ main(int argc, char **argv)
 		parse_prefixes(opt.prefix, &prefixes, pairs_options.prefixes);
 	for (size_t i = 0; i < SIDES; i++) {
 		const char *key = opt.key != NULL ? opt.key : opt.side_key[i];
-		size_t count = want_keys(j.streams[i], key);
+		size_t count = stream_want_keys(j.streams[i], "-k", key);
 
 		if (i == RIGHT && count != j.keys_count)
 			cli_misuse("--left-key and --right-key: name as many columns on both sides");

@@ -74,7 +74,6 @@ struct stamper {
 	struct wm_value values[COLUMNS_MAX];
 	size_t columns_count;
 	struct wm_windows windows;
-	enum wm_time_unit unit;
 	struct wm_instant_text time, watermark, ingest, start, end;
 	char lag[WM_INSTANT_TEXT_MAX];
 	int64_t told_us; /* the watermark that was written last */
@@ -107,7 +106,6 @@ open_stamper(struct stamper *st, const struct options *opt)
 
 	*st = (struct stamper){
 		.opt = opt,
-		.unit = (enum wm_time_unit)common->output_time,
 		.told_us = WM_TIME_NONE,
 	};
 	while (wm_list_next(&rest, ',', &word))
@@ -145,16 +143,6 @@ parse_bound(const struct cli_common *common, const char *option, const char *tex
 	return time_us;
 }
 
-static struct wm_value
-time_value(const struct stamper *st, struct wm_instant_text *last, int64_t time_us)
-{
-	if (time_us == WM_TIME_NONE)
-		return (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-	wm_instant_reprint(last, time_us, st->unit, wm_zone_utc());
-	return (struct wm_value){ wm_span(last->text, last->len),
-		st->unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
-}
-
 /* Sets the values of a row's stamps. */
 static inline void
 stamp(struct stamper *st, const struct stream_row *row, bool is_late)
@@ -165,10 +153,10 @@ stamp(struct stamper *st, const struct stream_row *row, bool is_late)
 	for (size_t i = 0; i < st->stamps_count; i++) {
 		switch (st->stamps[i]) {
 		case STAMP_TIME:
-			*value++ = time_value(st, &st->time, row->event_time_us);
+			*value++ = band_time(&st->time, &st->opt->common, row->event_time_us);
 			break;
 		case STAMP_WATERMARK:
-			*value++ = time_value(st, &st->watermark, row->watermark_us);
+			*value++ = band_time(&st->watermark, &st->opt->common, row->watermark_us);
 			break;
 		case STAMP_LAG: {
 			size_t len = wm_instant_print(row->arrival_us - row->event_time_us, WM_UNIT_S, NULL, st->lag);
@@ -180,12 +168,12 @@ stamp(struct stamper *st, const struct stream_row *row, bool is_late)
 			*value++ = (struct wm_value){ wm_span(is_late ? "1" : "0", 1), WM_KIND_NUMBER };
 			break;
 		case STAMP_INGEST:
-			*value++ = time_value(st, &st->ingest, row->arrival_us);
+			*value++ = band_time(&st->ingest, &st->opt->common, row->arrival_us);
 			break;
 		case STAMP_WINDOW:
 			wm_windows_slice(&st->windows, row->event_time_us, &slice);
-			*value++ = time_value(st, &st->start, slice.start_us);
-			*value++ = time_value(st, &st->end, slice.end_us);
+			*value++ = band_time(&st->start, &st->opt->common, slice.start_us);
+			*value++ = band_time(&st->end, &st->opt->common, slice.end_us);
 			break;
 		}
 	}
@@ -198,7 +186,7 @@ punctuate(struct stamper *st, struct stream *s, int64_t watermark_us)
 	if (!st->has[STAMP_WATERMARK] || watermark_us == WM_TIME_NONE || watermark_us == WM_TIME_END ||
 		watermark_us == st->told_us)
 		return;
-	struct wm_value value = time_value(st, &st->watermark, watermark_us);
+	struct wm_value value = band_time(&st->watermark, &st->opt->common, watermark_us);
 	stream_put_lone(s, wm_span_of(BAND_WATERMARK), &value);
 	st->told_us = watermark_us;
 }

@@ -130,25 +130,6 @@ check_panes(const struct options *opt)
 		cli_misuse("--fill: is for --tumbling windows in --mode append, each written once");
 }
 
-/* "100rows" or "event:10s". */
-static void
-parse_early(const char *text, struct wm_pane_options *panes)
-{
-	static const char prefix[] = "event:";
-	uint64_t rows = 0;
-	size_t at = 0;
-
-	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0) {
-		panes->early_period_us = windows_length_us("--early", wm_span_of(text + sizeof(prefix) - 1));
-		return;
-	}
-	for (; text[at] >= '0' && text[at] <= '9' && rows < UINT64_MAX / 100; at++)
-		rows = rows * 10 + (uint64_t)(text[at] - '0');
-	if (rows == 0 || strcmp(text + at, "rows") != 0)
-		cli_misuse("--early: '%s': write a number of rows, as in 100rows, or event:D, as in event:10s", text);
-	panes->early_rows = rows;
-}
-
 static struct wm_pane_options
 parse_panes(const struct options *opt)
 {
@@ -157,9 +138,11 @@ parse_panes(const struct options *opt)
 		.is_discarding = opt->panes == PANES_DISCARDING,
 	};
 
+	struct wm_err err;
+
 	check_panes(opt);
-	if (opt->early != NULL)
-		parse_early(opt->early, &panes);
+	if (opt->early != NULL && !windows_read_early(opt->early, &panes, &err))
+		cli_misuse("%s", err.message);
 	return panes;
 }
 

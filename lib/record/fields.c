@@ -53,6 +53,13 @@ wm_columns_trim(struct wm_columns *columns, size_t count)
 		free((void *)(uintptr_t)columns->names[--columns->count].data);
 }
 
+void
+wm_columns_settle(struct wm_columns *columns)
+{
+	columns->is_settled = true;
+	columns->settled_count = columns->count;
+}
+
 bool
 wm_columns_find(const struct wm_columns *columns, struct wm_span name, size_t *column)
 {
@@ -277,6 +284,10 @@ split_json(struct wm_fields *fields)
 void
 wm_fields_split(struct wm_fields *fields, struct wm_span line)
 {
+	struct wm_columns *columns = fields->columns;
+
+	if (columns->is_settled && columns->count > columns->settled_count + WM_COLUMNS_EXTRA)
+		wm_columns_trim(columns, columns->settled_count);
 	/* What a field says is never longer than what stands there, so that said does not move. */
 	wm_buf_reset(&fields->said);
 	bool fits = wm_buf_reserve(&fields->said, line.len);

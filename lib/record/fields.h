@@ -29,6 +29,8 @@ struct wm_columns {
 	struct wm_span *names; /* the texts are copies */
 	size_t count;
 	size_t capacity;
+	bool is_settled;
+	size_t settled_count; /* where is_settled */
 };
 
 void wm_columns_init(struct wm_columns *columns, const struct wm_row_format *format);
@@ -43,7 +45,14 @@ void wm_columns_append_header(struct wm_columns *columns, struct wm_span line);
 /* Index of the first column of that name; false if there is none. */
 bool wm_columns_find(const struct wm_columns *columns, struct wm_span name, size_t *column);
 
-/* Forgets the columns behind the first count ones: an input may have new ones without end. Before the next record is taken apart. */
+/*
+ * These are the columns: of further members that records of NDJSON have, no more than WM_COLUMNS_EXTRA are remembered from record to record, as
+ * an input may have new ones without end.
+ */
+void wm_columns_settle(struct wm_columns *columns);
+#define WM_COLUMNS_EXTRA 256
+
+/* Forgets the columns behind the first count ones. Before the next record is taken apart. */
 void wm_columns_trim(struct wm_columns *columns, size_t count);
 
 /* A record taken apart; fields are for reading. */

@@ -20,6 +20,7 @@ wm_stamps_init(struct wm_stamps *stamps, const struct wm_row_format *format, con
 		stamps->places[i] = stamps->columns.count;
 		wm_columns_append(&stamps->columns, names[i]);
 	}
+	wm_columns_settle(&stamps->columns);
 	/* Of objects each is looked at by itself. */
 	stamps->adds_only = format->format != WM_FORMAT_NDJSON;
 	for (size_t i = 0; i < count; i++)
@@ -54,13 +55,13 @@ wm_stamps_put_header(const struct wm_stamps *stamps, struct wm_span line, struct
 
 /* Behind the last field of CSV. */
 static void
-append_fields(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, struct wm_buf *out)
+append_fields(const struct wm_row_format *format, struct wm_span line, const struct wm_value *values, size_t count,
+	struct wm_buf *out)
 {
-	const struct wm_row_format *format = &stamps->columns.format;
 	struct wm_span content = wm_cut_content(line);
 
 	wm_buf_add(out, content.data, content.len);
-	for (size_t i = 0; i < stamps->count; i++)
+	for (size_t i = 0; i < count; i++)
 		wm_row_put(out, format, 1, wm_span(NULL, 0), &values[i]);
 	/* The end of a line is its own. */
 	wm_buf_add(out, line.data + content.len, line.len - content.len);
@@ -74,7 +75,8 @@ is_blank(char byte)
 
 /* Before the closing brace of an object. */
 static void
-append_members(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, struct wm_buf *out)
+append_members(struct wm_span line, const struct wm_span *names, const struct wm_value *values, size_t count,
+	struct wm_buf *out)
 {
 	size_t brace = line.len, last;
 
@@ -84,14 +86,24 @@ append_members(const struct wm_stamps *stamps, struct wm_span line, const struct
 	for (last = brace; is_blank(line.data[last - 1]);)
 		last--;
 	wm_buf_add(out, line.data, brace);
-	for (size_t i = 0; i < stamps->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i > 0 || line.data[last - 1] != '{')
 			wm_buf_add_byte(out, ',');
-		wm_json_put_string(out, stamps->columns.names[stamps->places[i]]);
+		wm_json_put_string(out, names[i]);
 		wm_buf_add_byte(out, ':');
 		wm_json_put_value(out, &values[i]);
 	}
 	wm_buf_add(out, line.data + brace, line.len - brace);
+}
+
+void
+wm_record_append(struct wm_span line, const struct wm_row_format *format, const struct wm_span *names,
+	const struct wm_value *values, size_t count, struct wm_buf *out)
+{
+	if (format->format == WM_FORMAT_NDJSON)
+		append_members(line, names, values, count, out);
+	else
+		append_fields(format, line, values, count, out);
 }
 
 void
@@ -116,17 +128,15 @@ void
 wm_stamps_put(
 	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out)
 {
-	bool is_json = stamps->columns.format.format == WM_FORMAT_NDJSON;
+	const struct wm_row_format *format = &stamps->columns.format;
 
-	if (is_json && is_new) {
-		append_members(stamps, line, values, out);
+	if (stamps->adds_only && stamps->is_plain) {
+		wm_row_put_behind(out, format, line, values, stamps->count);
 		return;
 	}
-	if (stamps->adds_only) {
-		if (stamps->is_plain)
-			wm_row_put_behind(out, &stamps->columns.format, line, values, stamps->count);
-		else
-			append_fields(stamps, line, values, out);
+	/* Objects have no columns but the stamps. */
+	if (stamps->adds_only || (format->format == WM_FORMAT_NDJSON && is_new)) {
+		wm_record_append(line, format, stamps->columns.names, values, stamps->count, out);
 		return;
 	}
 	wm_stamps_split(stamps, line);

@@ -48,6 +48,13 @@ void wm_stamps_put(
 /* Takes a record of the stream apart into stamps->fields, those that are added empty; borrowed until the next call. */
 void wm_stamps_split(struct wm_stamps *stamps, struct wm_span line);
 
+/*
+ * A record with further columns behind its own, whatever these are called: fields of CSV before the line end, members of NDJSON before the closing
+ * brace; appended. The names are for NDJSON.
+ */
+void wm_record_append(struct wm_span line, const struct wm_row_format *format, const struct wm_span *names,
+	const struct wm_value *values, size_t count, struct wm_buf *out);
+
 /* A record in which one column has a value and no other has: punctuation. columns_count is for CSV, and at its column place. */
 void wm_lone_put(struct wm_buf *out, const struct wm_row_format *format, size_t columns_count, size_t place,
 	struct wm_span name, const struct wm_value *value);

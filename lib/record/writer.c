@@ -168,6 +168,20 @@ put_csv(struct wm_buf *out, char delimiter, struct wm_span text)
 	out->len += text.len;
 }
 
+struct wm_row_format
+wm_row_format_of(const struct wm_reader *reader)
+{
+	enum wm_format format = wm_reader_format(reader);
+
+	return (struct wm_row_format){
+		.format = format == WM_FORMAT_LOGFMT ? WM_FORMAT_NDJSON
+			: format > WM_FORMAT_NDJSON  ? WM_FORMAT_CSV
+						     : format,
+		.delimiter = wm_reader_delimiter(reader),
+		.line_end = wm_reader_line_end(reader),
+	};
+}
+
 void
 wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
 	const struct wm_value *value)
@@ -342,6 +356,14 @@ wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const str
 	for (size_t i = 0; i < count; i++)
 		wm_row_put(out, format, i, names[i], &values[i]);
 	wm_row_end(out, format, count);
+}
+
+void
+wm_json_put_name(struct wm_buf *out, const char *name)
+{
+	if (out->data[out->len - 1] != '{')
+		wm_buf_add_byte(out, ',');
+	wm_buf_addf(out, "\"%s\":", name);
 }
 
 void

@@ -50,6 +50,9 @@ struct wm_row_format {
 	const char *line_end;  /* "\n" or "\r\n"; borrowed, static */
 };
 
+/* Of a stream's records; lines of logs have the form of CSV, those of logfmt that of NDJSON. */
+struct wm_row_format wm_row_format_of(const struct wm_reader *reader);
+
 /* Append one field to a row that is being built in out (born WM_BUF_UNBOUNDED). index counts from 0. name is for NDJSON. */
 void wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
 	const struct wm_value *value);
@@ -68,6 +71,9 @@ void wm_row_put_behind(struct wm_buf *out, const struct wm_row_format *format, s
 
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);
+
+/* The name of a member, a plain word, with what stands before it: a comma unless out ends in the opening brace. */
+void wm_json_put_name(struct wm_buf *out, const char *name);
 
 /* The same for a text; numbers, words and nested values as they are, null as null. */
 void wm_json_put_value(struct wm_buf *out, const struct wm_value *value);

@@ -1495,3 +1495,10 @@ wm_instant_reprint(struct wm_instant_text *last, int64_t time_us, enum wm_time_u
 	*at++ = 'Z';
 	last->len = (size_t)(at - last->text);
 }
+
+struct wm_value
+wm_instant_value(struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone)
+{
+	wm_instant_reprint(last, time_us, unit, zone);
+	return (struct wm_value){ wm_span(last->text, last->len), unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER };
+}

@@ -26,6 +26,7 @@
 #include "lib/base/codec.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
+#include "lib/base/value.h"
 #include "lib/time/zone.h"
 
 enum wm_time_family {
@@ -98,6 +99,10 @@ struct wm_instant_text {
 
 /* What wm_instant_print() writes; unit and zone are those of the last time. */
 void wm_instant_reprint(
+	struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone);
+
+/* The same as a value, a text or a number, borrowed from last. */
+struct wm_value wm_instant_value(
 	struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone);
 
 #endif
