@@ -11,7 +11,7 @@
  *
  * and a duplicate extends nothing. When a key is forgotten stands with it, to
  * the microsecond, so verdicts do not depend on when memory is given back: that
- * happens in bulk, at most about a sixteenth of a key's life later.
+ * happens in bulk, at most about a sixty-fourth of a key's life later.
  *
  * Nothing is held back and nothing becomes due: the operator forgets by the
  * watermark of each record, and wm_dedup_advance() is for watermarks that come
@@ -54,7 +54,7 @@ struct wm_dedup_record {
 enum wm_dedup_verdict wm_dedup_judge(struct wm_dedup *dedup, const struct wm_dedup_record *record);
 
 /*
- * A record that will be judged a few records from now (4 are enough): what that needs comes from memory meanwhile, for
+ * A record that will be judged a few records from now (8 are enough): what that needs comes from memory meanwhile, for
  * which judging would otherwise wait, about as long as all its other work takes. Changes nothing, and may be left out
  * or be wrong. event_time_us matters for WM_DEDUP_WITH_TIME alone.
  */

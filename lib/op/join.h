@@ -34,7 +34,7 @@
  *
  * Rows stand by key and time: a row costs no more than finding its key, a binary
  * search, and its matches, whatever the stream. Records' memory is given back in
- * pieces of about a sixteenth of a row's stay (semi's and anti's left ones at
+ * pieces of about a sixty-fourth of a row's stay (semi's and anti's left ones at
  * their match), that of keys by the time that as many rows have gone as are held.
  *
  * Spark: late is also what is at the watermark, with windows the row whose window is complete; rows

@@ -17,7 +17,7 @@
  * A late record (behind the watermark; with spark also at it) is not taken:
  * what leaves is in order, always. All that is held costs its bytes, about 30
  * more a record, and 16 where its turn is near; what has left is given back in
- * pieces of about a sixteenth of the delay.
+ * pieces of about a sixty-fourth of the delay.
  *
  * The operator owns no files, clocks or options' texts; several can run at once.
  */

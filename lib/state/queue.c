@@ -14,7 +14,7 @@
 
 /* So many items ahead are fetched from memory: about what is done with one meanwhile hides the wait. */
 #define PREFETCH_ITEMS 8
-#define PREFETCH_BYTES 1024
+#define PREFETCH_BYTES 4096
 #define CACHE_LINE 64
 
 /* An item of a run: offset in the shelf (47 bits), then source. In order of arrival to begin with, which sorting keeps. */
@@ -153,17 +153,20 @@ begin_run(struct wm_queue *queue, struct wm_shelf *shelf)
 		.items = wm_reallocarray(NULL, shelf->count, sizeof(run.items[0])) };
 	struct wm_span memory;
 
-	while (wm_shelf_next(shelf, &chunk, &memory))
+	while (wm_shelf_next(shelf, &chunk, &memory)) {
+		size_t fetched = 0;
+
 		for (size_t at = 0; at < memory.len;) {
 			struct wm_queued *queued = queued_at(memory, at);
-			/* Beyond the items' ends, too: nothing is read there. */
-			__builtin_prefetch((const char *)queued + PREFETCH_BYTES);
+			for (; fetched < at + PREFETCH_BYTES && fetched < memory.len; fetched += CACHE_LINE)
+				__builtin_prefetch(memory.data + fetched);
 			uint64_t offset = (uint64_t)queued->time_us - (uint64_t)shelf->start_us;
 
 			run.items[run.count++] =
 				(struct item){ offset << SOURCE_BITS | queued->order >> WM_QUEUE_ARRIVAL_BITS, queued };
 			at += queued_bytes(queued->len);
 		}
+	}
 	run.items = sorted(run.items, run.count);
 	queue->items_bytes += run.count * sizeof(run.items[0]);
 	queue->runs = wm_grown(queue->runs, queue->runs_count, &queue->runs_capacity, sizeof(struct wm_queue_run));

@@ -12,7 +12,7 @@
  *
  * Items stand on shelves; a shelf is sorted when it has begun. All that is held
  * costs its bytes, about 30 more an item, and 16 where its turn is near; what
- * has left is given back in pieces of about a sixteenth of an item's stay.
+ * has left is given back in pieces of about a sixty-fourth of an item's stay.
  */
 #ifndef WM_STATE_QUEUE_H
 #define WM_STATE_QUEUE_H

@@ -5,21 +5,27 @@
 
 #include "lib/base/mem.h"
 
-/* A shelf is at most 2^-4 as wide as the distance of its times. */
-#define SHARE_BITS 4
+/* A shelf is at most 2^-6 as wide as the distance of its times. */
+#define SHARE_BITS 6
 
 /* 64 us, which leaves 6 bits free below a shelf's borders; and 4.5 years, so that an offset within a shelf fits 47 bits. */
 #define WIDTH_BITS_MIN 6
 #define WIDTH_BITS_MAX 47
 
-/* A chunk is a quarter of what its shelf has already: from so few bytes that one item costs little, to what one allocation is worth. */
+/*
+ * A chunk is a quarter of what its shelf has already: from so few bytes that one item costs little, to what is worth a
+ * call. The largest are eight to a block of their pool, with its header.
+ */
 #define CHUNK_BYTES_MIN ((size_t)256)
-#define CHUNK_BYTES_MAX ((size_t)1 << 16)
+#define CHUNK_BYTES_MAX (((size_t)1 << 16) - 16)
+
+_Static_assert(CHUNK_BYTES_MAX <= (size_t)4 << WM_SHELF_PLACE_BITS, "a name has room for all places");
 
 struct wm_shelf_chunk {
 	struct wm_shelf_chunk *next;
-	size_t size; /* of the whole chunk, this header included */
-	size_t used; /* of data */
+	size_t size;   /* of the whole chunk, this header included */
+	uint32_t used; /* of data */
+	uint32_t number;
 	_Alignas(16) char data[];
 };
 
@@ -27,6 +33,14 @@ void
 wm_shelves_init(struct wm_shelves *shelves, enum wm_shelf_turn turn)
 {
 	*shelves = (struct wm_shelves){ .turn = turn, .turn_us = INT64_MAX };
+	wm_pool_init(&shelves->chunks, CHUNK_BYTES_MAX);
+}
+
+void
+wm_shelves_set_numbers(struct wm_shelves *shelves, struct wm_shelf_numbers *numbers)
+{
+	assert(shelves->bytes == 0);
+	shelves->numbers = numbers;
 }
 
 void
@@ -96,6 +110,97 @@ find_shelf(struct wm_shelves *shelves, int64_t start_us, unsigned bits)
 	return shelf;
 }
 
+/* Numbers */
+
+void
+wm_shelf_numbers_release(struct wm_shelf_numbers *numbers)
+{
+	assert(numbers->in_use == 0);
+	free(numbers->items);
+	free(numbers->unused);
+	*numbers = (struct wm_shelf_numbers){ 0 };
+}
+
+void
+wm_shelf_numbers_reuse(struct wm_shelf_numbers *numbers)
+{
+	numbers->unused_count = 0;
+	for (size_t number = 1; number < numbers->count; number++)
+		if (numbers->items[number] == NULL)
+			numbers->unused[numbers->unused_count++] = (uint32_t)number;
+	numbers->gone = 0;
+}
+
+size_t
+wm_shelf_numbers_bytes(const struct wm_shelf_numbers *numbers)
+{
+	return numbers->capacity * (sizeof(numbers->items[0]) + sizeof(numbers->unused[0]));
+}
+
+static void
+give_number(struct wm_shelf_numbers *numbers, struct wm_shelf_chunk *chunk)
+{
+	if (numbers->unused_count != 0) {
+		chunk->number = numbers->unused[--numbers->unused_count];
+	} else {
+		/* More than 2^24 chunks: there is a terabyte of state. */
+		if (numbers->count >> WM_SHELF_NUMBER_BITS != 0)
+			wm_mem_stop(0);
+		if (numbers->count == numbers->capacity) {
+			numbers->items =
+				wm_grown(numbers->items, numbers->count, &numbers->capacity, sizeof(numbers->items[0]));
+			numbers->unused =
+				wm_reallocarray(numbers->unused, numbers->capacity, sizeof(numbers->unused[0]));
+		}
+		if (numbers->count == 0)
+			numbers->items[numbers->count++] = NULL;
+		chunk->number = (uint32_t)numbers->count++;
+	}
+	numbers->items[chunk->number] = chunk->data;
+	numbers->in_use++;
+}
+
+static void
+end_number(struct wm_shelf_numbers *numbers, const struct wm_shelf_chunk *chunk)
+{
+	numbers->items[chunk->number] = NULL;
+	numbers->in_use--;
+	numbers->gone++;
+}
+
+/* Shelves */
+
+static struct wm_shelf_chunk *
+new_chunk(struct wm_shelves *shelves, size_t size)
+{
+	size_t before = shelves->chunks.bytes;
+	struct wm_shelf_chunk *chunk = size == CHUNK_BYTES_MAX ? wm_pool_take(&shelves->chunks) : wm_malloc(size);
+
+	shelves->bytes += size == CHUNK_BYTES_MAX ? shelves->chunks.bytes - before : size;
+	*chunk = (struct wm_shelf_chunk){ .size = size };
+	if (shelves->numbers != NULL)
+		give_number(shelves->numbers, chunk);
+	return chunk;
+}
+
+static void
+free_chunk(struct wm_shelves *shelves, struct wm_shelf_chunk *chunk)
+{
+	size_t before = shelves->chunks.bytes;
+
+	if (shelves->numbers != NULL)
+		end_number(shelves->numbers, chunk);
+	if (chunk->size != CHUNK_BYTES_MAX) {
+		shelves->bytes -= chunk->size;
+		free(chunk);
+		return;
+	}
+	wm_pool_give(&shelves->chunks, chunk);
+	if (shelves->chunks.count == 0)
+		wm_pool_release(&shelves->chunks);
+	shelves->bytes -= before - shelves->chunks.bytes;
+}
+
 static __attribute__((noinline)) struct wm_shelf_chunk *
 add_chunk(struct wm_shelves *shelves, struct wm_shelf *shelf, size_t item_size)
 {
@@ -107,17 +212,13 @@ add_chunk(struct wm_shelves *shelves, struct wm_shelf *shelf, size_t item_size)
 		size = CHUNK_BYTES_MAX;
 	if (size < sizeof(struct wm_shelf_chunk) + item_size)
 		size = sizeof(struct wm_shelf_chunk) + item_size;
-	struct wm_shelf_chunk *chunk = wm_malloc(size);
-	chunk->next = NULL;
-	chunk->size = size;
-	chunk->used = 0;
+	struct wm_shelf_chunk *chunk = new_chunk(shelves, size);
 	if (shelf->last == NULL)
 		shelf->first = chunk;
 	else
 		shelf->last->next = chunk;
 	shelf->last = chunk;
 	shelf->bytes += size;
-	shelves->bytes += size;
 	return chunk;
 }
 
@@ -130,6 +231,7 @@ is_shelf(const struct wm_shelf *shelf, int64_t start_us, unsigned bits)
 void *
 wm_shelves_put(struct wm_shelves *shelves, int64_t time_us, int64_t watermark_us, size_t size)
 {
+	assert(size <= UINT32_MAX);
 	if (watermark_us == INT64_MIN) {
 		if (!shelves->has_origin)
 			shelves->origin_us = time_us;
@@ -145,10 +247,17 @@ wm_shelves_put(struct wm_shelves *shelves, int64_t time_us, int64_t watermark_us
 
 	if (chunk == NULL || size > chunk->size - sizeof(*chunk) - chunk->used)
 		chunk = add_chunk(shelves, shelf, size);
-	void *item = chunk->data + chunk->used;
-	chunk->used += size;
+	shelves->newest = chunk;
+	shelves->newest_at = chunk->used;
+	chunk->used += (uint32_t)size;
 	shelf->count++;
-	return item;
+	return chunk->data + shelves->newest_at;
+}
+
+uint64_t
+wm_shelves_name(const struct wm_shelves *shelves)
+{
+	return (uint64_t)shelves->newest->number << WM_SHELF_PLACE_BITS | shelves->newest_at / 4;
 }
 
 struct wm_shelf *
@@ -171,11 +280,11 @@ wm_shelves_drop(struct wm_shelves *shelves, struct wm_shelf *shelf)
 {
 	struct wm_shelf_chunk *chunk = shelf->first;
 
-	shelves->bytes -= shelf->bytes;
+	shelves->bytes -= sizeof(*shelf);
 	while (chunk != NULL) {
 		struct wm_shelf_chunk *next = chunk->next;
 
-		free(chunk);
+		free_chunk(shelves, chunk);
 		chunk = next;
 	}
 	free(shelf);
