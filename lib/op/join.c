@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
 #include "lib/state/expiry.h"
+#include "lib/state/index.h"
 #include "lib/state/keyed.h"
 #include "lib/state/queue.h"
 #include "lib/state/series.h"
@@ -16,28 +17,32 @@
 #define LEFT WM_JOIN_LEFT
 #define RIGHT WM_JOIN_RIGHT
 
-/* Marks of a row that is held: it has matched, where that matters; it has left before its time, and is to be passed over. */
-#define MARK_MATCHED 1
-#define MARK_GONE 2
+/* Marks of a row that is held, and of a key. */
+#define MARK_MATCHED 1 /* it has matched, where that matters */
+#define MARK_GONE 2    /* it has left before its time, and is to be passed over */
+#define MARK_RIGHT 4   /* of the right side */
+#define MARK_NULL 8    /* without a key */
+#define MARK_KEY 16    /* no row, but a key with several */
 
 /*
- * A row stands in the queue of its side, which lets it go in time, and in the series of its key, where the other side
- * finds it. A row that goes is not looked up there, as that would wait for memory: its series keeps what was its address,
- * which its time tells from those of rows that are held, until the key is touched or swept.
+ * A row stands in the queue of its side, which lets it go in time, and the index has it by its key: itself if it is the only
+ * one of that, as most are where keys are many; else a key, which has the rows of both sides by time. A row that goes is not
+ * looked up, as that would wait for memory: it goes from the index with its shelf, and the series of its key keeps what was its
+ * address, which its time tells from those of rows that are held, until the key is touched or its shelf is over.
  *
- * The item of the queue holds the address of its key's entry (NULL: null; not valid any more in a row that is gone), then the
- * bytes of the record, or, where rows leave before their time, the address of a copy of them.
+ * A key stands on a shelf of a side, at the time of a row of that. When the shelf is over it moves to one for
+ * the last row that it still has, if it has any.
+ *
+ * The item of a row's queue holds its key (4 bytes length, text), as-of the address of its key's entry (NULL: null), then the bytes of the
+ * record, or, where rows leave before their time, the address of a copy of them. A key's item is the same thing with two series, then
+ * the text.
  */
-#define ROW_HEAD_BYTES sizeof(struct wm_entry *)
+#define KEY_LEN_BYTES sizeof(uint32_t)
+#define ENTRY_BYTES sizeof(struct wm_entry *)
+#define KEY_HEAD_BYTES (WM_JOIN_SIDES * sizeof(struct wm_series))
 
-/* Entries so far ahead are on their way from memory while keys are swept. */
-#define SWEPT_AHEAD 32
-
-/*
- * What a record needs comes from memory in three steps, each of which needs the one before: the place of its key, the entry
- * there, the chunk of its series. They are so many records apart; a power of two.
- */
-#define FORESEEN_STEP 2
+/* As-of: what a record needs comes from memory in steps as well: the place of its key, the entry there, the chunk of its series. */
+#define FORESEEN_STEP 4
 #define FORESEEN_COUNT (2 * FORESEEN_STEP)
 
 /* Bytes of a record in memory of their own. */
@@ -47,11 +52,10 @@ struct copy {
 	char bytes[];
 };
 
-/* What a key's entry has: its rows by time. As-of: the right side's are copies, and the left side has no series. */
+/* As-of: what a key's entry has: its right rows by time, which are copies. */
 struct key {
-	struct wm_series series[WM_JOIN_SIDES];
-	uint64_t references; /* as-of: from the queue and from expiry */
-	uint64_t unused;
+	struct wm_series series;
+	uint64_t references; /* from the queue and from expiry */
 };
 
 struct side {
@@ -61,8 +65,11 @@ struct side {
 	bool is_bounded;
 	bool is_preserved; /* rows without a match are written */
 	bool is_matchless; /* rows leave at their first match */
-	uint64_t held, added;
-	struct wm_queue queue; /* as-of: empty on the right side */
+	bool is_forgotten; /* rows leave in time without being looked at */
+	uint64_t held;     /* of those that are not forgotten */
+	uint64_t added;
+	struct wm_queue queue;  /* as-of: empty on the right side */
+	struct wm_shelves keys; /* by the time of a row of this side */
 };
 
 /* A record that was added and is being drained. */
@@ -70,31 +77,36 @@ struct arrival {
 	bool is_there;
 	bool is_searched;
 	bool is_matched;
+	bool is_single_tried; /* the row that is the only one of its key has had its turn */
 	enum wm_join_side side;
 	bool is_null; /* its key */
 	struct wm_join_record record;
 	struct wm_span key;
 	uint64_t hash;
-	struct wm_entry *entry;
-	struct wm_series_at at; /* among the other side's rows of that key */
-	int64_t from_us, to_us; /* times that match */
+	struct wm_entry *entry;    /* as-of */
+	struct wm_index_at place;  /* in the index */
+	struct wm_queued *found;   /* there: a row or a key; NULL if there is none */
+	struct wm_series_at at;    /* among the other side's rows of that key */
+	int64_t from_us, to_us;    /* times that match */
 };
 
 struct wm_join {
 	struct wm_join_options options;
 	struct side sides[WM_JOIN_SIDES];
-	struct wm_keyed keys; /* struct key */
+	struct wm_index index; /* rows and keys; as-of: nothing */
+	struct wm_index_ahead ahead;
+	struct wm_keyed keys; /* as-of: struct key */
 	struct arrival arrival;
 	struct copy *leaving;              /* handed out last; to be freed */
 	struct wm_expiry expiry;           /* as-of: entries by when they may have right rows that no left row needs */
 	struct wm_buf text;                /* of a key of several columns */
-	size_t swept;                      /* place in keys */
-	uint64_t to_sweep;                 /* keys, times the rows held */
-	uint64_t foreseen[FORESEEN_COUNT]; /* hashes, in turn */
+	uint64_t foreseen[FORESEEN_COUNT]; /* as-of: hashes, in turn */
 	size_t foreseen_next;
 	size_t series_bytes;
 	size_t copies_bytes;
 };
+
+static uint64_t hash_of(const void *self, const char *item);
 
 static bool
 is_as_of(const struct wm_join *j)
@@ -154,6 +166,7 @@ wm_join_new(const struct wm_join_options *options)
 	assert(options->condition != WM_JOIN_AS_OF || type == WM_JOIN_INNER || type == WM_JOIN_LEFT_OUTER);
 	assert(!options->has_tolerance || options->tolerance_us >= 0);
 	j->options = *options;
+	wm_index_init(&j->index, hash_of, j);
 	j->sides[LEFT].is_preserved = type == WM_JOIN_LEFT_OUTER || type == WM_JOIN_FULL_OUTER || type == WM_JOIN_ANTI;
 	j->sides[RIGHT].is_preserved = type == WM_JOIN_RIGHT_OUTER || type == WM_JOIN_FULL_OUTER;
 	j->sides[LEFT].is_matchless = type == WM_JOIN_SEMI || type == WM_JOIN_ANTI;
@@ -161,7 +174,11 @@ wm_join_new(const struct wm_join_options *options)
 		j->sides[s].watermark_us = j->sides[s].bound_us = WM_TIME_NONE;
 		j->sides[s].is_bounded = wm_join_is_bounded(options, s);
 		j->sides[s].stay_us = stay_us(options, s);
-		wm_queue_init(&j->sides[s].queue);
+		j->sides[s].is_forgotten = !j->sides[s].is_preserved && !j->sides[s].is_matchless && !is_as_of(j);
+		wm_queue_init(&j->sides[s].queue, j->sides[s].is_forgotten ? WM_QUEUE_FORGOTTEN : WM_QUEUE_TAKEN);
+		wm_shelves_set_numbers(&j->sides[s].queue.shelves, &j->index.numbers);
+		wm_shelves_init(&j->sides[s].keys, WM_SHELF_OVER);
+		wm_shelves_set_numbers(&j->sides[s].keys, &j->index.numbers);
 	}
 	wm_keyed_init(&j->keys, sizeof(struct key));
 	wm_buf_init(&j->text, WM_BUF_UNBOUNDED);
@@ -192,7 +209,7 @@ free_copy(struct wm_join *j, struct copy *copy)
 	free(copy);
 }
 
-/* Keys */
+/* As-of: entries of keys */
 
 static struct key *
 key_of(const struct wm_entry *entry)
@@ -206,7 +223,7 @@ drop_if_unused(struct wm_join *j, struct wm_entry *entry)
 {
 	const struct key *key = key_of(entry);
 
-	if (key->references == 0 && wm_series_is_empty(&key->series[LEFT]) && wm_series_is_empty(&key->series[RIGHT]))
+	if (key->references == 0 && wm_series_is_empty(&key->series))
 		wm_keyed_take(&j->keys, entry);
 }
 
@@ -217,43 +234,7 @@ release_entry(struct wm_join *j, struct wm_entry *entry)
 	drop_if_unused(j, entry);
 }
 
-/* Has the items of an entry's series fetched. */
-__attribute__((always_inline)) static inline void
-fetch_series(struct wm_entry *entry)
-{
-	if (entry == NULL)
-		return;
-	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
-		wm_series_fetch(&key_of(entry)->series[s]);
-}
-
-/*
- * A row has gone: some keys are rid of what has, so many that all have had their turn when as many rows have gone as are
- * held. Where putting and taking has moved a key past its turn it has the next one.
- */
-static void
-sweep(struct wm_join *j)
-{
-	uint64_t held = j->sides[LEFT].held + j->sides[RIGHT].held;
-
-	for (j->to_sweep += j->keys.count; j->to_sweep > held && j->keys.count != 0; j->to_sweep -= held + 1) {
-		size_t before = j->swept;
-		struct wm_entry *entry = wm_keyed_next(&j->keys, &j->swept);
-
-		if (entry == NULL) {
-			j->swept = 0;
-			continue;
-		}
-		/* Many places are empty. */
-		for (size_t at = before; at < j->swept; at++) {
-			wm_keyed_fetch_entry(&j->keys, at + SWEPT_AHEAD);
-			fetch_series(wm_keyed_at_place(&j->keys, at + SWEPT_AHEAD / 2));
-		}
-		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
-			wm_series_drop(&key_of(entry)->series[s], j->sides[s].bound_us, &j->series_bytes);
-		drop_if_unused(j, entry);
-	}
-}
+/* Keys of records */
 
 static bool
 is_null_key(const struct wm_join *j, const struct wm_value *keys)
@@ -301,7 +282,7 @@ put_entry(struct wm_join *j, struct wm_span text, uint64_t hash)
 	return entry;
 }
 
-/* Rows that are held */
+/* Rows that are held, and keys */
 
 static struct wm_entry *
 entry_of(const struct wm_queued *row)
@@ -312,58 +293,242 @@ entry_of(const struct wm_queued *row)
 	return entry;
 }
 
+static uint32_t
+key_len(const struct wm_queued *row)
+{
+	uint32_t len;
+
+	memcpy(&len, row->bytes, sizeof(len));
+	return len;
+}
+
+/* The text of a key, or of that of a row (not as-of). */
+static struct wm_span
+text_of(const struct wm_queued *item)
+{
+	if ((item->mark & MARK_KEY) != 0)
+		return wm_span(item->bytes + KEY_HEAD_BYTES, item->len - KEY_HEAD_BYTES);
+	return wm_span(item->bytes + KEY_LEN_BYTES, key_len(item));
+}
+
+static uint64_t
+hash_of(const void *self, const char *item)
+{
+	(void)self;
+	return wm_hash(text_of((const struct wm_queued *)(const void *)item), 0);
+}
+
+static struct wm_series *
+series_of(struct wm_queued *key)
+{
+	return (struct wm_series *)(void *)key->bytes;
+}
+
+/* What stands before the record in a row's bytes. */
+static size_t
+head_bytes(const struct wm_join *j, const struct wm_queued *row)
+{
+	return is_as_of(j) ? ENTRY_BYTES : KEY_LEN_BYTES + key_len(row);
+}
+
 static struct copy *
-copy_of(const struct wm_queued *row)
+copy_of(const struct wm_join *j, const struct wm_queued *row)
 {
 	struct copy *copy;
 
-	memcpy(&copy, row->bytes + ROW_HEAD_BYTES, sizeof(copy));
+	memcpy(&copy, row->bytes + head_bytes(j, row), sizeof(copy));
 	return copy;
 }
 
 static struct wm_span
-bytes_of(const struct side *side, const struct wm_queued *row)
+bytes_of(const struct wm_join *j, const struct side *side, const struct wm_queued *row)
 {
+	size_t head = head_bytes(j, row);
+
 	if (!side->is_matchless)
-		return wm_span(row->bytes + ROW_HEAD_BYTES, row->len - ROW_HEAD_BYTES);
-	return wm_span(copy_of(row)->bytes, copy_of(row)->len);
+		return wm_span(row->bytes + head, row->len - head);
+	return wm_span(copy_of(j, row)->bytes, copy_of(j, row)->len);
 }
 
-/* Puts a row into the queue of its side and the series of its key. entry is NULL for a null key. */
-static void
-hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, struct wm_entry *entry, bool is_matched,
+static enum wm_join_side
+side_of(const struct wm_queued *row)
+{
+	return (row->mark & MARK_RIGHT) != 0 ? RIGHT : LEFT;
+}
+
+/* Whether a row has left, and nobody has looked. */
+static bool
+is_gone(const struct wm_join *j, const struct wm_queued *row)
+{
+	return (row->mark & MARK_GONE) != 0 || row->time_us < j->sides[side_of(row)].bound_us;
+}
+
+/* Puts the bytes of a row into the queue of its side; the caller fills the first head bytes. */
+static struct wm_queued *
+enqueue(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, size_t head, bool is_matched,
 	struct wm_span bytes)
 {
 	struct side *side = &j->sides[s];
-	size_t len = ROW_HEAD_BYTES + (side->is_matchless ? sizeof(struct copy *) : bytes.len);
+	size_t len = head + (side->is_matchless ? sizeof(struct copy *) : bytes.len);
 	struct wm_queued *row = wm_queue_put(&side->queue, time_us, arrival, side->bound_us, len);
 
-	memcpy(row->bytes, &entry, sizeof(entry));
 	if (side->is_matchless) {
 		struct copy *copy = new_copy(j, arrival, bytes);
-		memcpy(row->bytes + ROW_HEAD_BYTES, &copy, sizeof(copy));
+		memcpy(row->bytes + head, &copy, sizeof(copy));
 	} else if (bytes.len != 0) {
-		memcpy(row->bytes + ROW_HEAD_BYTES, bytes.data, bytes.len);
+		memcpy(row->bytes + head, bytes.data, bytes.len);
 	}
-	row->mark = is_matched && side->is_preserved ? MARK_MATCHED : 0;
-	side->held++;
-	if (entry == NULL)
-		return;
-	if (is_as_of(j)) {
+	row->mark = (s == RIGHT ? MARK_RIGHT : 0) | (is_matched && side->is_preserved ? MARK_MATCHED : 0);
+	side->held += !side->is_forgotten;
+	return row;
+}
+
+/* As-of: puts a left row into its queue. entry is NULL for a null key. */
+static void
+hold_left(struct wm_join *j, int64_t time_us, uint64_t arrival, struct wm_entry *entry, struct wm_span bytes)
+{
+	struct wm_queued *row = enqueue(j, LEFT, time_us, arrival, ENTRY_BYTES, false, bytes);
+
+	memcpy(row->bytes, &entry, sizeof(entry));
+	if (entry != NULL)
 		key_of(entry)->references++;
+}
+
+/* The row or the key with a text; NULL if there is none. */
+static struct wm_queued *
+find(struct wm_join *j, struct wm_span text, struct wm_index_at *at)
+{
+	const char *item;
+
+	while ((item = wm_index_next(&j->index, at)) != NULL) {
+		struct wm_queued *found = (struct wm_queued *)(uintptr_t)item;
+
+		if (wm_span_equal(text_of(found), text))
+			return found;
+	}
+	return NULL;
+}
+
+/* A new key at the time of a row, with the series of another, or empty ones. */
+static struct wm_queued *
+new_key(struct wm_join *j, struct wm_span text, enum wm_join_side s, int64_t time_us, const struct wm_series *series)
+{
+	size_t len = KEY_HEAD_BYTES + text.len, size = (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
+	struct wm_queued *key = wm_shelves_put(&j->sides[s].keys, time_us, j->sides[s].bound_us, size);
+
+	*key = (struct wm_queued){ .time_us = time_us, .len = (uint32_t)len, .mark = MARK_KEY };
+	if (series != NULL)
+		memcpy(key->bytes, series, KEY_HEAD_BYTES);
+	else
+		memset(key->bytes, 0, KEY_HEAD_BYTES);
+	if (text.len != 0)
+		memcpy(key->bytes + KEY_HEAD_BYTES, text.data, text.len);
+	return key;
+}
+
+static void
+drop_gone_rows(struct wm_join *j, struct wm_queued *key)
+{
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		wm_series_drop(&series_of(key)[s], j->sides[s].bound_us, &j->series_bytes);
+}
+
+/*
+ * Puts a row into the queue of its side, and into the index: where the search for its key ended, which began after
+ * wm_index_reserve(), or at what that found.
+ */
+static void
+hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, struct wm_span text,
+	const struct wm_index_at *place, struct wm_queued *found, bool is_matched, struct wm_span bytes)
+{
+	uint32_t len = (uint32_t)text.len;
+	struct wm_queued *row = enqueue(j, s, time_us, arrival, KEY_LEN_BYTES + len, is_matched, bytes);
+
+	memcpy(row->bytes, &len, sizeof(len));
+	if (len != 0)
+		memcpy(row->bytes + KEY_LEN_BYTES, text.data, len);
+	if (place == NULL) {
+		row->mark |= MARK_NULL;
 		return;
 	}
-	wm_series_drop(&key_of(entry)->series[s], side->bound_us, &j->series_bytes);
-	wm_series_put(&key_of(entry)->series[s], time_us, row, &j->series_bytes);
+	if (found == NULL) {
+		wm_index_put(&j->index, place, wm_shelves_name(&j->sides[s].queue.shelves));
+		return;
+	}
+	if ((found->mark & MARK_KEY) == 0 && is_gone(j, found)) {
+		wm_index_replace(place, wm_shelves_name(&j->sides[s].queue.shelves));
+		return;
+	}
+	if ((found->mark & MARK_KEY) != 0) {
+		drop_gone_rows(j, found);
+	} else {
+		struct wm_queued *only = found;
+
+		found = new_key(j, text, s, time_us, NULL);
+		wm_index_replace(place, wm_shelves_name(&j->sides[s].keys));
+		wm_series_put(&series_of(found)[side_of(only)], only->time_us, only, &j->series_bytes);
+	}
+	wm_series_put(&series_of(found)[s], time_us, row, &j->series_bytes);
+}
+
+/* The shelf of a key is over: moves it to the side and the time of a row that it still has. */
+static void
+move_key(struct wm_join *j, struct wm_queued *key)
+{
+	struct wm_series *series = series_of(key);
+
+	drop_gone_rows(j, key);
+	if (wm_series_is_empty(&series[LEFT]) && wm_series_is_empty(&series[RIGHT]))
+		return;
+	enum wm_join_side s = wm_series_is_empty(&series[LEFT]) ? RIGHT : LEFT;
+	struct wm_index_at at = wm_index_seek(&j->index, hash_of(NULL, (const char *)key));
+	struct wm_queued *found = find(j, text_of(key), &at);
+
+	assert(found == key);
+	(void)found;
+	new_key(j, text_of(key), s, wm_series_last(&series[s], INT64_MAX)->time_us, series);
+	wm_index_replace(&at, wm_shelves_name(&j->sides[s].keys));
+}
+
+static void
+drop_shelf_of_keys(struct wm_join *j, enum wm_join_side s, struct wm_shelf *shelf, void each(struct wm_join *j, struct wm_queued *key))
+{
+	const struct wm_shelf_chunk *chunk = NULL;
+	struct wm_span memory;
+
+	while (wm_shelf_next(shelf, &chunk, &memory))
+		for (size_t at = 0; at < memory.len;) {
+			struct wm_queued *key = (struct wm_queued *)(uintptr_t)(memory.data + at);
+
+			at += (offsetof(struct wm_queued, bytes) + key->len + 7) & ~(size_t)7;
+			each(j, key);
+		}
+	wm_shelves_drop(&j->sides[s].keys, shelf);
+}
+
+/* What has gone in time is given back, as far as nobody looks at each row. */
+static void
+forget(struct wm_join *j)
+{
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		struct side *side = &j->sides[s];
+		struct wm_shelf *shelf;
+
+		while ((shelf = wm_shelves_take(&side->keys, side->bound_us)) != NULL)
+			drop_shelf_of_keys(j, s, shelf, move_key);
+		if (side->is_forgotten)
+			wm_queue_forget(&side->queue, side->bound_us);
+	}
+	wm_index_tidy(&j->index);
 }
 
 /* A row leaves before its time; its bytes are the caller's to free. It is taken out of its series by the caller as well. */
 static struct copy *
-leave_early(struct side *side, struct wm_queued *row)
+leave_early(struct wm_join *j, struct side *side, struct wm_queued *row)
 {
 	row->mark |= MARK_GONE;
 	side->held--;
-	return copy_of(row);
+	return copy_of(j, row);
 }
 
 /* As-of: the right rows */
@@ -409,7 +574,7 @@ drop_all_copies(struct wm_join *j)
 	size_t at = 0;
 
 	for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at)) != NULL;)
-		drop_copies(j, &key_of(entry)->series[RIGHT], WM_TIME_END);
+		drop_copies(j, &key_of(entry)->series, WM_TIME_END);
 }
 
 static void
@@ -426,7 +591,7 @@ trim_due(struct wm_join *j)
 		return;
 	}
 	while ((entry = wm_expiry_take(&j->expiry, from_us)) != NULL) {
-		trim(j, &key_of(entry)->series[RIGHT], from_us);
+		trim(j, &key_of(entry)->series, from_us);
 		release_entry(j, entry);
 	}
 }
@@ -435,7 +600,7 @@ trim_due(struct wm_join *j)
 static bool
 hold_copy(struct wm_join *j, int64_t time_us, uint64_t arrival, struct wm_entry *entry, struct wm_span bytes)
 {
-	struct wm_series *series = &key_of(entry)->series[RIGHT];
+	struct wm_series *series = &key_of(entry)->series;
 	struct wm_series_item *last = wm_series_last(series, time_us);
 	struct copy *copy = new_copy(j, arrival, bytes);
 
@@ -462,7 +627,7 @@ static const struct wm_series_item *
 nearest(const struct wm_join *j, struct wm_entry *entry, int64_t time_us)
 {
 	const struct wm_series_item *last =
-		entry == NULL ? NULL : wm_series_last(&key_of(entry)->series[RIGHT], time_us);
+		entry == NULL ? NULL : wm_series_last(&key_of(entry)->series, time_us);
 
 	if (last == NULL || (j->options.has_tolerance && last->time_us < wm_time_sub(time_us, j->options.tolerance_us)))
 		return NULL;
@@ -585,17 +750,38 @@ wm_join_add(struct wm_join *j, enum wm_join_side side, const struct wm_join_reco
 	return WM_JOIN_USED;
 }
 
+static void
+foresee_as_of(struct wm_join *j, uint64_t hash)
+{
+	size_t turn = j->foreseen_next++;
+	struct wm_entry *entry = wm_keyed_at_place(&j->keys, j->foreseen[turn % FORESEEN_COUNT]);
+
+	if (entry != NULL)
+		wm_series_fetch(&key_of(entry)->series);
+	wm_keyed_fetch_entry(&j->keys, j->foreseen[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
+	j->foreseen[turn % FORESEEN_COUNT] = hash;
+	wm_keyed_fetch_place(&j->keys, hash);
+}
+
 void
 wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
 {
-	size_t turn = j->foreseen_next++;
-	uint64_t *hashes = j->foreseen;
+	uint64_t hash = wm_hash(pack_key(j, keys), 0);
 
 	assert(!j->arrival.is_there);
-	fetch_series(wm_keyed_at_place(&j->keys, hashes[turn % FORESEEN_COUNT]));
-	wm_keyed_fetch_entry(&j->keys, hashes[(turn - FORESEEN_STEP) % FORESEEN_COUNT]);
-	hashes[turn % FORESEEN_COUNT] = wm_hash(pack_key(j, keys), 0);
-	wm_keyed_fetch_place(&j->keys, hashes[turn % FORESEEN_COUNT]);
+	if (is_as_of(j)) {
+		foresee_as_of(j, hash);
+		return;
+	}
+	struct wm_queued *item = (struct wm_queued *)(uintptr_t)wm_index_foresee(&j->index, &j->ahead, hash);
+	if (item == NULL)
+		return;
+	if ((item->mark & MARK_KEY) == 0) {
+		__builtin_prefetch((const void *)((uintptr_t)item + 128));
+		return;
+	}
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		wm_series_fetch(&series_of(item)[s]);
 }
 
 void
@@ -646,7 +832,7 @@ set_copy(struct wm_join_row *row, const struct wm_series_item *item)
 static struct wm_queued *
 first_leaving(struct side *side)
 {
-	return side->queue.lowest_us < side->bound_us ? wm_queue_first(&side->queue, side->bound_us, 0) : NULL;
+	return !side->is_forgotten && side->queue.lowest_us < side->bound_us ? wm_queue_first(&side->queue, side->bound_us, 0) : NULL;
 }
 
 /* A row that leaves in time; true if it is written. */
@@ -657,14 +843,12 @@ leave(struct wm_join *j, enum wm_join_side s, struct wm_queued *held, struct wm_
 	bool is_written = side->is_preserved && (held->mark & MARK_MATCHED) == 0;
 
 	wm_queue_take(&side->queue);
-	if (!is_as_of(j))
-		sweep(j);
 	if ((held->mark & MARK_GONE) != 0)
 		return false;
 	side->held--;
-	set_side(row, s, held->time_us, bytes_of(side, held));
+	set_side(row, s, held->time_us, bytes_of(j, side, held));
 	if (side->is_matchless)
-		j->leaving = copy_of(held);
+		j->leaving = copy_of(j, held);
 	if (!is_as_of(j))
 		return is_written;
 	struct wm_entry *entry = entry_of(held);
@@ -703,14 +887,23 @@ search(struct wm_join *j, struct arrival *a)
 	if (a->is_null)
 		return;
 	bool is_kept = a->record.event_time_us >= j->sides[a->side].bound_us || (is_as_of(j) && a->side == RIGHT);
-	a->entry = is_kept ? put_entry(j, a->key, a->hash) : wm_keyed_find(&j->keys, a->key, 0, a->hash);
-	if (a->entry == NULL || is_as_of(j))
+	if (is_as_of(j)) {
+		a->entry =
+			is_kept ? put_entry(j, a->key, a->hash) : wm_keyed_find(&j->keys, a->key, 0, a->hash);
+		return;
+	}
+	if (is_kept)
+		wm_index_reserve(&j->index);
+	a->place = wm_index_seek(&j->index, a->hash);
+	a->found = find(j, a->key, &a->place);
+	if (a->found == NULL)
 		return;
 	set_range(j, a);
 	/* What is before the bound has gone. */
 	if (a->from_us < j->sides[other_side(a->side)].bound_us)
 		a->from_us = j->sides[other_side(a->side)].bound_us;
-	a->at = wm_series_seek(&key_of(a->entry)->series[other_side(a->side)], a->from_us);
+	if ((a->found->mark & MARK_KEY) != 0)
+		a->at = wm_series_seek(&series_of(a->found)[other_side(a->side)], a->from_us);
 }
 
 /* The next stored row that the arrival matches; NULL if there is none. */
@@ -718,10 +911,19 @@ static struct wm_queued *
 next_match(struct arrival *a)
 {
 	enum wm_join_side other = other_side(a->side);
+	struct wm_queued *found = a->found;
 
-	if (a->entry == NULL)
+	if (found == NULL)
 		return NULL;
-	struct wm_series *series = &key_of(a->entry)->series[other];
+	if ((found->mark & MARK_KEY) == 0) {
+		bool is_match = !a->is_single_tried && side_of(found) == other && (found->mark & MARK_GONE) == 0 &&
+			found->time_us >= a->from_us && found->time_us <= a->to_us;
+
+		a->is_single_tried = true;
+		a->is_matched = a->is_matched || is_match;
+		return is_match ? found : NULL;
+	}
+	struct wm_series *series = &series_of(found)[other];
 	struct wm_series_item *item = wm_series_next(series, &a->at);
 	if (item == NULL || item->time_us > a->to_us)
 		return NULL;
@@ -749,18 +951,18 @@ next_pair(struct wm_join *j, struct wm_join_row *row)
 		if (j->options.type == WM_JOIN_ANTI) {
 			if (a->side == LEFT)
 				return false;
-			free_copy(j, leave_early(other, held));
+			free_copy(j, leave_early(j, other, held));
 			continue;
 		}
 		*row = (struct wm_join_row){ 0 };
 		set_side(row, a->side, a->record.event_time_us, a->record.bytes);
-		set_side(row, s, held->time_us, bytes_of(other, held));
+		set_side(row, s, held->time_us, bytes_of(j, other, held));
 		if (other->is_matchless)
-			j->leaving = leave_early(other, held);
+			j->leaving = leave_early(j, other, held);
 		return true;
 	}
-	if (a->is_matched && other->is_matchless)
-		wm_series_cut(&key_of(a->entry)->series[s], a->from_us, a->to_us, &j->series_bytes);
+	if (a->is_matched && other->is_matchless && (a->found->mark & MARK_KEY) != 0)
+		wm_series_cut(&series_of(a->found)[s], a->from_us, a->to_us, &j->series_bytes);
 	return false;
 }
 
@@ -776,7 +978,8 @@ settle(struct wm_join *j, struct wm_join_row *row)
 	if (a->is_matched && side->is_matchless)
 		return false;
 	if (!is_due) {
-		hold(j, a->side, a->record.event_time_us, side->added++, a->entry, a->is_matched, a->record.bytes);
+		hold(j, a->side, a->record.event_time_us, side->added++, a->key, a->is_null ? NULL : &a->place, a->found,
+			a->is_matched, a->record.bytes);
 		return false;
 	}
 	/* Spark stores those and removes them at the end of the batch. */
@@ -804,7 +1007,7 @@ settle_as_of(struct wm_join *j, struct wm_join_row *row)
 		return false;
 	}
 	if (time_us >= side->bound_us) {
-		hold(j, LEFT, time_us, side->added++, a->entry, false, a->record.bytes);
+		hold_left(j, time_us, side->added++, a->entry, a->record.bytes);
 		return false;
 	}
 	const struct wm_series_item *last = nearest(j, a->entry, time_us);
@@ -837,10 +1040,20 @@ wm_join_next(struct wm_join *j, struct wm_join_row *row)
 		return true;
 	if (is_as_of(j))
 		trim_due(j);
+	else
+		forget(j);
 	return false;
 }
 
 /* State */
+
+static uint64_t
+held_count(const struct wm_join *j, enum wm_join_side s)
+{
+	const struct side *side = &j->sides[s];
+
+	return side->is_forgotten ? wm_queue_count_from(&side->queue, side->bound_us) : side->held;
+}
 
 struct wm_join_counts
 wm_join_counts(const struct wm_join *j)
@@ -848,9 +1061,9 @@ wm_join_counts(const struct wm_join *j)
 	struct wm_join_counts counts;
 
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
-		counts.rows[s] = j->sides[s].held;
+		counts.rows[s] = held_count(j, s);
 		counts.added[s] = j->sides[s].added;
-		counts.removed[s] = j->sides[s].added - j->sides[s].held;
+		counts.removed[s] = counts.added[s] - counts.rows[s];
 	}
 	return counts;
 }
@@ -858,8 +1071,11 @@ wm_join_counts(const struct wm_join *j)
 size_t
 wm_join_bytes(const struct wm_join *j)
 {
-	return wm_queue_bytes(&j->sides[LEFT].queue) + wm_queue_bytes(&j->sides[RIGHT].queue) + j->keys.bytes +
-		j->expiry.bytes + j->series_bytes + j->copies_bytes;
+	size_t bytes = wm_index_bytes(&j->index) + j->keys.bytes + j->expiry.bytes + j->series_bytes + j->copies_bytes;
+
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		bytes += wm_queue_bytes(&j->sides[s].queue) + j->sides[s].keys.bytes;
+	return bytes;
 }
 
 /* Writing and reading: as they came, a row of either kind. */
@@ -867,7 +1083,8 @@ struct written {
 	int64_t time_us;
 	uint64_t arrival;
 	bool is_matched;
-	const struct wm_entry *entry;
+	bool has_key;
+	struct wm_span key;
 	struct wm_span bytes;
 };
 
@@ -879,35 +1096,47 @@ compare_written(const void *a, const void *b)
 	return (row_a->arrival > row_b->arrival) - (row_a->arrival < row_b->arrival);
 }
 
-/* The rows that a side holds, to be freed. */
+/* The rows that a side holds, count of them, to be freed. */
 static struct written *
-written_rows(const struct wm_join *j, enum wm_join_side s)
+written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 {
 	const struct side *side = &j->sides[s];
-	struct written *rows = wm_reallocarray(NULL, side->held, sizeof(rows[0]));
 	struct wm_queued **queued = wm_queue_items(&side->queue);
 	size_t count = 0, at_entry = 0;
 
-	for (size_t i = 0; i < side->queue.count; i++)
-		if ((queued[i]->mark & MARK_GONE) == 0)
-			rows[count++] = (struct written){ queued[i]->time_us, queued[i]->order,
-				(queued[i]->mark & MARK_MATCHED) != 0, entry_of(queued[i]), bytes_of(side, queued[i]) };
+	*held = held_count(j, s);
+	struct written *rows = wm_reallocarray(NULL, *held, sizeof(rows[0]));
+	for (size_t i = 0; i < side->queue.count; i++) {
+		const struct wm_queued *row = queued[i];
+
+		if (is_gone(j, row))
+			continue;
+		const struct wm_entry *entry = is_as_of(j) ? entry_of(row) : NULL;
+		rows[count++] = (struct written){
+			.time_us = row->time_us,
+			.arrival = row->order,
+			.is_matched = (row->mark & MARK_MATCHED) != 0,
+			.has_key = is_as_of(j) ? entry != NULL : (row->mark & MARK_NULL) == 0,
+			.key = !is_as_of(j) ? text_of(row) : entry != NULL ? wm_entry_key(entry) : wm_span("", 0),
+			.bytes = bytes_of(j, side, row),
+		};
+	}
 	free(queued);
 	if (is_as_of(j) && s == RIGHT) {
 		for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at_entry)) != NULL;) {
-			struct wm_series *series = &key_of(entry)->series[RIGHT];
+			struct wm_series *series = &key_of(entry)->series;
 			struct wm_series_at at = wm_series_seek(series, INT64_MIN);
 
 			for (const struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL;) {
 				const struct copy *copy = item->item;
 
-				rows[count++] = (struct written){ item->time_us, copy->arrival, false, entry,
-					wm_span(copy->bytes, copy->len) };
+				rows[count++] = (struct written){ item->time_us, copy->arrival, false, true,
+					wm_entry_key(entry), wm_span(copy->bytes, copy->len) };
 			}
 		}
 		qsort(rows, count, sizeof(rows[0]), compare_written);
 	}
-	assert(count == side->held);
+	assert(count == *held);
 	return rows;
 }
 
@@ -927,18 +1156,19 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 	wm_put_i64(out, j->sides[RIGHT].watermark_us);
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
 		const struct side *side = &j->sides[s];
-		struct written *rows = written_rows(j, s);
+		uint64_t held;
+		struct written *rows = written_rows(j, s, &held);
 
 		wm_put_varint(out, side->added);
-		wm_put_varint(out, side->held);
-		for (uint64_t i = 0; i < side->held; i++) {
+		wm_put_varint(out, held);
+		for (uint64_t i = 0; i < held; i++) {
 			wm_put_varint(out, rows[i].arrival);
 			wm_put_i64(out, rows[i].time_us);
 			wm_put_u8(out,
 				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) |
-					(rows[i].entry != NULL ? HAS_KEY : 0)));
-			if (rows[i].entry != NULL)
-				wm_put_span(out, wm_entry_key(rows[i].entry));
+					(rows[i].has_key ? HAS_KEY : 0)));
+			if (rows[i].has_key)
+				wm_put_span(out, rows[i].key);
 			wm_put_span(out, rows[i].bytes);
 		}
 		free(rows);
@@ -958,17 +1188,26 @@ decode_row(struct wm_join *j, enum wm_join_side s, uint64_t *arrival_min, struct
 
 	if (in->failed || arrival < *arrival_min || arrival >= side->added || time_us == WM_TIME_NONE ||
 		time_us == WM_TIME_END || (!is_copied && time_us < side->bound_us) || what > (HAS_MATCHED | HAS_KEY) ||
-		bytes.len > UINT32_MAX - ROW_HEAD_BYTES)
+		key.len > UINT32_MAX - KEY_HEAD_BYTES || bytes.len > UINT32_MAX - KEY_HEAD_BYTES - key.len)
 		return false;
 	if (has_key ? !is_packed_key(j, key) : !side->is_preserved)
 		return false;
 	if ((what & HAS_MATCHED) != 0 && (!has_key || !side->is_preserved || side->is_matchless || is_as_of(j)))
 		return false;
 	*arrival_min = arrival + 1;
-	struct wm_entry *entry = has_key ? put_entry(j, key, wm_hash(key, 0)) : NULL;
-	if (is_copied)
-		return hold_copy(j, time_us, arrival, entry, bytes);
-	hold(j, s, time_us, arrival, entry, (what & HAS_MATCHED) != 0, bytes);
+	uint64_t hash = wm_hash(key, 0);
+	if (is_as_of(j)) {
+		struct wm_entry *entry = has_key ? put_entry(j, key, hash) : NULL;
+
+		if (is_copied)
+			return hold_copy(j, time_us, arrival, entry, bytes);
+		hold_left(j, time_us, arrival, entry, bytes);
+		return true;
+	}
+	wm_index_reserve(&j->index);
+	struct wm_index_at place = wm_index_seek(&j->index, hash);
+	struct wm_queued *found = has_key ? find(j, key, &place) : NULL;
+	hold(j, s, time_us, arrival, key, has_key ? &place : NULL, found, (what & HAS_MATCHED) != 0, bytes);
 	return true;
 }
 
@@ -999,11 +1238,16 @@ wm_join_decode(struct wm_join *j, struct wm_get *in)
 	return true;
 }
 
+static void
+release_key(struct wm_join *j, struct wm_queued *key)
+{
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
+		wm_series_release(&series_of(key)[s], &j->series_bytes);
+}
+
 void
 wm_join_free(struct wm_join *j)
 {
-	size_t at = 0;
-
 	if (j == NULL)
 		return;
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
@@ -1012,16 +1256,20 @@ wm_join_free(struct wm_join *j)
 
 		for (size_t i = 0; rows != NULL && i < queue->count; i++)
 			if ((rows[i]->mark & MARK_GONE) == 0)
-				free_copy(j, copy_of(rows[i]));
+				free_copy(j, copy_of(j, rows[i]));
 		free(rows);
 		wm_queue_release(queue);
 	}
 	free_copy(j, j->leaving);
-	if (is_as_of(j))
-		drop_all_copies(j);
-	for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at)) != NULL;)
-		for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
-			wm_series_release(&key_of(entry)->series[s], &j->series_bytes);
+	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
+		struct wm_shelf *shelf;
+
+		while ((shelf = wm_shelves_take(&j->sides[s].keys, INT64_MAX)) != NULL)
+			drop_shelf_of_keys(j, s, shelf, release_key);
+		wm_shelves_release(&j->sides[s].keys);
+	}
+	wm_index_release(&j->index);
+	drop_all_copies(j);
 	assert(j->copies_bytes == 0 && j->series_bytes == 0);
 	wm_keyed_release(&j->keys);
 	wm_expiry_release(&j->expiry);

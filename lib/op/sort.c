@@ -27,7 +27,7 @@ wm_sort_new(bool is_merging, bool is_spark)
 	s->is_merging = is_merging;
 	s->is_spark = is_spark;
 	s->watermark_us = s->bound_us = WM_TIME_NONE;
-	wm_queue_init(&s->queue);
+	wm_queue_init(&s->queue, WM_QUEUE_TAKEN);
 	return s;
 }
 

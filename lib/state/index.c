@@ -207,10 +207,14 @@ wm_index_put(struct wm_index *index, const struct wm_index_at *at, uint64_t name
 void
 wm_index_tidy(struct wm_index *index)
 {
-	const struct wm_shelf_numbers *numbers = &index->numbers;
+	struct wm_shelf_numbers *numbers = &index->numbers;
 
-	if (index->bytes != 0 && numbers->gone > GONE_MIN && numbers->gone > numbers->in_use)
+	if (numbers->in_use == 0 && numbers->count != 0) {
+		free_lines(index);
+		wm_shelf_numbers_release(numbers);
+	} else if (numbers->gone > GONE_MIN && numbers->gone > numbers->in_use) {
 		go_through(index);
+	}
 }
 
 size_t

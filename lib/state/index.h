@@ -132,32 +132,39 @@ wm_index_tag(uint64_t hash)
 #define WM_INDEX_STEP 4
 
 struct wm_index_ahead {
-	uint64_t hashes[2 * WM_INDEX_STEP]; /* in turn */
-	unsigned next;
+	uint64_t hashes[WM_INDEX_STEP], names[WM_INDEX_STEP]; /* in turn */
+	unsigned turn;
 };
 
 /*
- * A hash that will be looked for a few times from now, 8 or more. The item, on its way, that has most likely the hash of WM_INDEX_STEP times
- * ago; NULL if there is none. Inlined in any case: the compiler drops calls of what only fetches.
+ * A hash that will be looked for a few times from now, 8 or more. Returns the item that has most likely the one of twice
+ * WM_INDEX_STEP times ago, on its way for as long; NULL: none is known. Inlined in any case: the compiler drops calls of what only fetches.
  */
 __attribute__((always_inline)) static inline const char *
 wm_index_foresee(const struct wm_index *index, struct wm_index_ahead *ahead, uint64_t hash)
 {
-	uint64_t *turn = &ahead->hashes[ahead->next++ % (2 * WM_INDEX_STEP)];
-	uint64_t before = ahead->hashes[(ahead->next - 1 + WM_INDEX_STEP) % (2 * WM_INDEX_STEP)];
-	size_t home = before & index->mask;
-	struct wm_index_look look = wm_index_look(&index->lines[home], wm_index_tag(before));
-	const char *item = look.like == 0
-		? NULL
-		: wm_shelf_numbers_item(&index->numbers, index->lines[home].slots[__builtin_ctz(look.like)]);
+	unsigned turn = ahead->turn++ % WM_INDEX_STEP;
+	uint64_t before = ahead->hashes[turn], found = ahead->names[turn];
+	const struct wm_index_line *line = &index->lines[before & index->mask];
+	struct wm_index_look look = wm_index_look(line, wm_index_tag(before));
 
-	*turn = hash;
+	ahead->hashes[turn] = hash;
+	ahead->names[turn] = 0;
 	__builtin_prefetch(&index->lines[hash & index->mask], 1);
 	if (look.used == WM_INDEX_ALL_USED)
-		__builtin_prefetch(&index->lines[(home ^ 1) & index->mask], 1);
-	if (item != NULL)
+		__builtin_prefetch(&index->lines[(before & index->mask) ^ (index->mask != 0)], 1);
+	if (look.like != 0) {
+		uint64_t name = line->slots[__builtin_ctz(look.like)] & WM_SHELF_NAME_MASK;
+		const char *item = wm_shelf_numbers_item(&index->numbers, name);
+
+		ahead->names[turn] = name;
 		__builtin_prefetch(item);
-	return item;
+		__builtin_prefetch((const void *)((uintptr_t)item + 64));
+	}
+	/* Numbers may have been released meanwhile. */
+	return found == 0 || found >> WM_SHELF_PLACE_BITS >= index->numbers.count
+		? NULL
+		: wm_shelf_numbers_item(&index->numbers, found);
 }
 
 static inline struct wm_index_at

@@ -32,10 +32,10 @@ struct wm_queue_run {
 };
 
 void
-wm_queue_init(struct wm_queue *queue)
+wm_queue_init(struct wm_queue *queue, enum wm_queue_kind kind)
 {
 	*queue = (struct wm_queue){ .lowest_us = INT64_MAX };
-	wm_shelves_init(&queue->shelves, WM_SHELF_BEGUN);
+	wm_shelves_init(&queue->shelves, kind == WM_QUEUE_TAKEN ? WM_SHELF_BEGUN : WM_SHELF_OVER);
 }
 
 static void
@@ -54,7 +54,10 @@ wm_queue_release(struct wm_queue *queue)
 		drop_run(queue, &queue->runs[0]);
 	free(queue->runs);
 	wm_shelves_release(&queue->shelves);
-	wm_queue_init(queue);
+	queue->runs = NULL;
+	queue->runs_capacity = 0;
+	queue->lowest_us = INT64_MAX;
+	queue->count = 0;
 }
 
 static size_t
@@ -253,6 +256,37 @@ wm_queue_take(struct wm_queue *queue)
 	queue->leaving = queue->first;
 	queue->first = NULL;
 	queue->count--;
+}
+
+void
+wm_queue_forget(struct wm_queue *queue, int64_t bound_us)
+{
+	struct wm_shelf *shelf;
+
+	assert(queue->shelves.turn == WM_SHELF_OVER);
+	while ((shelf = wm_shelves_take(&queue->shelves, bound_us)) != NULL) {
+		queue->count -= shelf->count;
+		wm_shelves_drop(&queue->shelves, shelf);
+	}
+	if (queue->count == 0)
+		queue->lowest_us = INT64_MAX;
+}
+
+uint64_t
+wm_queue_count_from(const struct wm_queue *queue, int64_t bound_us)
+{
+	struct wm_ordered_at at = wm_ordered_seek(&queue->shelves.by_turn, INT64_MIN);
+	uint64_t count = queue->count;
+
+	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&queue->shelves, &at)) != NULL;) {
+		const struct wm_shelf_chunk *chunk = NULL;
+		struct wm_span memory;
+
+		while (shelf->start_us < bound_us && wm_shelf_next(shelf, &chunk, &memory))
+			for (size_t i = 0; i < memory.len; i += queued_bytes(queued_at(memory, i)->len))
+				count -= queued_at(memory, i)->time_us < bound_us;
+	}
+	return count;
 }
 
 struct wm_queued **

@@ -13,6 +13,7 @@
  * Items stand on shelves; a shelf is sorted when it has begun. All that is held
  * costs its bytes, about 30 more an item, and 16 where its turn is near; what
  * has left is given back in pieces of about a sixty-fourth of an item's stay.
+ * Items that nobody needs when they leave are forgotten shelf by shelf.
  */
 #ifndef WM_STATE_QUEUE_H
 #define WM_STATE_QUEUE_H
@@ -39,6 +40,12 @@ struct wm_queued {
 
 struct wm_queue_run;
 
+/* How items leave. */
+enum wm_queue_kind {
+	WM_QUEUE_TAKEN = 0, /* one by one, in order */
+	WM_QUEUE_FORGOTTEN, /* without being looked at: wm_queue_forget() instead of wm_queue_first() and wm_queue_take() */
+};
+
 /* Fields are for reading. */
 struct wm_queue {
 	struct wm_shelves shelves;
@@ -47,11 +54,11 @@ struct wm_queue {
 	struct wm_queue_run *first;   /* whose item was returned last; NULL if it was none, or is known no longer */
 	struct wm_queue_run *leaving; /* whose item was taken last */
 	size_t items_bytes;           /* of all runs */
-	int64_t lowest_us;            /* no item is earlier; INT64_MAX: there is none */
-	uint64_t count;
+	int64_t lowest_us;            /* no item is earlier (forgotten: was); INT64_MAX: there is none */
+	uint64_t count;               /* items in memory */
 };
 
-void wm_queue_init(struct wm_queue *queue);
+void wm_queue_init(struct wm_queue *queue, enum wm_queue_kind kind);
 void wm_queue_release(struct wm_queue *queue);
 
 /* A new item of len bytes, which are unset. watermark_us: what the bound is now, about, or INT64_MIN. */
@@ -66,6 +73,12 @@ struct wm_queued *wm_queue_first(struct wm_queue *queue, int64_t bound_us, uint6
 
 /* Takes out what wm_queue_first() has just returned. */
 void wm_queue_take(struct wm_queue *queue);
+
+/* Forgets items before a bound, most of those that have been there for long. Bounds do not move back. */
+void wm_queue_forget(struct wm_queue *queue, int64_t bound_us);
+
+/* Items that are not before a bound. Costs a walk over those about to leave. */
+uint64_t wm_queue_count_from(const struct wm_queue *queue, int64_t bound_us);
 
 /* All count items in the order in which they were put, whatever their times and sources. An array to be freed. */
 struct wm_queued **wm_queue_items(const struct wm_queue *queue);

@@ -39,7 +39,7 @@ run(uint64_t seed)
 	int64_t bound_us = INT64_MIN, now_us = 0, scale_us = INT64_C(1) << tap_random(&seed) % 30;
 	bool ok = true;
 
-	wm_queue_init(&queue);
+	wm_queue_init(&queue, WM_QUEUE_TAKEN);
 	for (uint64_t i = 0; i < ITEMS && ok; i++) {
 		now_us += scale_us * (int64_t)(tap_random(&seed) % 3);
 		struct entry entry = { now_us + scale_us * (int64_t)(tap_random(&seed) % 100),
