@@ -132,6 +132,13 @@ def piped(*commands):
     return measured(["sh", "-c", " | ".join(map(shlex.join, commands))])
 
 
+def start_ms(count=100):
+    """Milliseconds of a whole run on a header alone: a median of its own, as the work of a round leaves no cache warm."""
+    header = FOLDER / "header.csv"
+    header.write_text("event_time,page,latency_ms\n", encoding="ascii")
+    return statistics.median(measured(window("--tumbling", "1m", str(header))).wall for _ in range(count)) * 1000
+
+
 def live_ms(count=300):
     """Milliseconds from writing the row that closes a window to reading the window: median, and 99 of 100."""
     waits = []
@@ -272,7 +279,6 @@ def main():
         return
     options.rows = options.rows or 5_000_000
     csv, ndjson = data("csv", options.rows), data("ndjson", options.rows)
-    (FOLDER / "header.csv").write_text("event_time,page,latency_ms\n", encoding="ascii")
     python = None if options.no_peers else duckdb_python()
 
     contenders = {
@@ -293,7 +299,6 @@ def main():
         "J11": lambda: measured([str(BIN / "wm-sort"), "-t", "event_time", "-w", "10m", "-q", csv]),
         "distinct keys": lambda: measured(dedup("-t", "ts", "-k", "id", distinct_keys(2 * options.rows))),
         "distinct keys, a tenth": lambda: measured(dedup("-t", "ts", "-k", "id", distinct_keys(options.rows // 5))),
-        "start, header only": lambda: measured(window("--tumbling", "1m", str(FOLDER / "header.csv"))),
     }
     if not options.no_peers and shutil.which("mawk"):
         contenders["J8 mawk"] = lambda: measured(["mawk", "-F,", "!s[$3 $2]++", csv])
@@ -321,7 +326,7 @@ def main():
     print("| --- | ---: | ---: | ---: | ---: |")
     for name in contenders:
         cpu, wall = median(name, "cpu"), median(name, "wall")
-        per_row = "" if name.startswith(("start", "distinct")) else f"{cpu / rows_of(name) * 1e9:.1f}"
+        per_row = "" if name.startswith("distinct") else f"{cpu / rows_of(name) * 1e9:.1f}"
         print(f"| {name} | {per_row} | {cpu:.3f} | {wall:.4f} | {median(name, 'resident_mib'):.1f} |")
 
     def line(what, value, target, is_met):
@@ -355,7 +360,7 @@ def main():
             line(f"{a} ÷ {b}, {what}", f"{value:.1f}", f"≥ {target}", value >= target)
     else:
         print("| DuckDB | left out | ≥ 6 CPU, ≥ 3 wall | |")
-    value = median("start, header only", "wall") * 1000
+    value = start_ms()
     line("start, header only, ms", f"{value:.2f}", "≤ 3", value <= 3)
     middle, most = live_ms()
     line("live: row to its window, ms, median (99 of 100)", f"{middle:.2f} ({most:.2f})", "≤ 1", middle <= 1)
