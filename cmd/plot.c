@@ -100,7 +100,7 @@ plot_series(const char *name, const struct wm_lag_series *series, const struct p
 		snprintf(label, sizeof(label), "%s%s", before,
 			i == 0                      ? "negative"
 				: i <= BOUNDS_COUNT ? bounds[i - 1].text
-						    : "more");
+						    : "> 365d");
 		wm_buf_addf(out, "%*s  %*" PRIu64, LABEL_PLACES, label, digits, counts[i]);
 		if (counts[i] != 0)
 			put_bar(counts[i], most, places, screen, out);
