@@ -291,6 +291,11 @@ main(int argc, char **argv)
 		.is_bounded = opt.not_before != NULL || opt.not_after != NULL,
 		.not_before_us = INT64_MIN,
 		.not_after_us = INT64_MAX,
+		/* The tools behind find the column, and wait for what never comes. */
+		.warn_no_watermark = st.has[STAMP_WATERMARK] && opt.common.watermark_column == NULL
+			? "without a delay _watermark stays empty, and what follows it waits for the end of the input: "
+			  "set one with -w (0s for input in order), or leave it out with --add time"
+			: NULL,
 	};
 	if (opt.not_before != NULL)
 		facts.not_before_us = parse_bound(&opt.common, "--not-before", opt.not_before);

@@ -487,6 +487,21 @@ t0=1970-01-01T00:0
 	assert_line --index 2 'Rows behind the watermark are dropped and counted; --late FILE keeps them.'
 }
 
+@test "a watermark that is asked for, and no delay that it follows from" {
+	local warning='wm-stamp: without a delay _watermark stays empty, and what follows it waits for the end of the input: set one with -w (0s for input in order), or leave it out with --add time'
+	printf 't\n60\n' >rows
+	run -0 --separate-stderr wm-stamp -t t rows
+	assert_equal "$output" "t,_time,_watermark
+60,${t0}1:00Z,"
+	assert_equal "$stderr" "$warning"
+	printf 't,_watermark\n60,\n' >stamped
+	for args in '-q -t t rows' '-t t --add time,late rows' '-t t -w 0s rows' '-t t --watermark-column none stamped'; do
+		# shellcheck disable=SC2086 # words
+		run -0 --separate-stderr wm-stamp $args
+		assert_equal "$stderr" ""
+	done
+}
+
 @test "misuse: one line that says what to do" {
 	local f=$quakes.csv
 	refused "--add: no 'tme': time, watermark, lag, late, ingest, window: did you mean time?" -t time --add time,tme "$f"
