@@ -210,7 +210,8 @@ advice_print_note(
 		wm_buf_add_text(out, ": start wide, then tighten");
 		break;
 	case NOTE_FEW:
-		wm_buf_addf(out, "%" PRIu64 " rows are too few to tell a share of %s", group->count, plan->target_text);
+		wm_buf_addf(out, "%" PRIu64 " %s too few to tell a share of %s", group->count,
+			group->count == 1 ? "row is" : "rows are", plan->target_text);
 		if (plan->target.part != 0)
 			wm_buf_addf(out, ": it takes %" PRId64,
 				(int64_t)(((wm_int128)TARGET_ROWS_MIN * plan->target.whole + plan->target.part - 1) /

@@ -94,13 +94,13 @@ plot_series(const char *name, const struct wm_lag_series *series, const struct p
 	for (size_t i = 0; i <= last; i++) {
 		if (i < first && counts[i] == 0)
 			continue;
-		char label[LABEL_PLACES + 1];
+		char label[2 * LABEL_PLACES];
 		const char *before = i > 1 && i <= BOUNDS_COUNT ? "to " : "";
 
 		snprintf(label, sizeof(label), "%s%s", before,
 			i == 0                      ? "negative"
 				: i <= BOUNDS_COUNT ? bounds[i - 1].text
-						    : "more");
+						    : "> 365d");
 		wm_buf_addf(out, "%*s  %*" PRIu64, LABEL_PLACES, label, digits, counts[i]);
 		if (counts[i] != 0)
 			put_bar(counts[i], most, places, screen, out);

@@ -10,6 +10,7 @@
 #include "cmd/stream.h"
 #include "cmd/windows.h"
 #include "lib/base/list.h"
+#include "lib/base/near.h"
 #include "lib/event/watermark.h"
 #include "lib/event/window.h"
 #include "lib/time/instant.h"
@@ -79,16 +80,26 @@ struct stamper {
 	int64_t told_us; /* the watermark that was written last */
 };
 
+static _Noreturn void
+refuse_stamp(struct wm_span word, const struct wm_near *near)
+{
+	if (near->best.data == NULL)
+		cli_misuse("--add: no '%.*s': time, watermark, lag, late, ingest, window", (int)word.len, word.data);
+	cli_misuse("--add: no '%.*s': time, watermark, lag, late, ingest, window: did you mean %.*s?", (int)word.len,
+		word.data, (int)near->best.len, near->best.data);
+}
+
 static void
 add_stamp(struct stamper *st, struct wm_span word)
 {
 	static const char *const names[] = { BAND_TIME, BAND_WATERMARK, "_lag", "_late", "_ingest", "_window_start" };
+	struct wm_near near = wm_near_to(word);
 	size_t which = 0;
 
-	while (which < STAMPS && !wm_span_is(word, stamp_words[which]))
-		which++;
+	for (; which < STAMPS && !wm_span_is(word, stamp_words[which]); which++)
+		wm_near_try(&near, wm_span_of(stamp_words[which]));
 	if (which == STAMPS)
-		cli_misuse("--add: no '%.*s': time, watermark, lag, late, ingest, window", (int)word.len, word.data);
+		refuse_stamp(word, &near);
 	if (st->has[which])
 		cli_misuse("--add: '%.*s' stands twice", (int)word.len, word.data);
 	st->has[which] = true;
@@ -134,11 +145,11 @@ parse_bound(const struct cli_common *common, const char *option, const char *tex
 	struct wm_err err;
 	struct wm_instant_parser *parser = wm_instant_parser_new(wm_span_of("auto"),
 		common->zone == NULL ? wm_zone_utc() : common->zone, WM_REPEATED_EARLIER, NULL, &err);
-	const char *why = NULL;
+	const char *why;
 	int64_t time_us;
 
 	if (parser == NULL || !wm_instant_parse(parser, wm_span_of(text), &time_us, &why))
-		cli_misuse("%s: '%s': %s", option, text, why == NULL ? "no time" : why);
+		cli_misuse("%s: '%s' is no time: write 2025-11-29 or 2025-11-29T12:00:00Z", option, text);
 	wm_instant_parser_free(parser);
 	return time_us;
 }
@@ -243,10 +254,11 @@ explain(const struct stamper *st)
 	struct wm_buf text;
 
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	wm_buf_add_text(&text, "Every row passes on as it came, with the columns");
+	wm_buf_addf(&text, "Every row passes on as it came, with the column%s", st->columns_count == 1 ? "" : "s");
 	for (size_t i = 0; i < st->columns_count; i++)
 		wm_buf_addf(&text, "%s %.*s", i == 0 ? "" : ",", (int)st->names[i].len, st->names[i].data);
-	wm_buf_add_text(&text, " at its end, or in their places where it has them.\n");
+	wm_buf_addf(&text, " at its end, or in %s where it has %s.\n",
+		st->columns_count == 1 ? "its place" : "their places", st->columns_count == 1 ? "it" : "them");
 	if (common->delay.text != NULL)
 		wm_buf_addf(&text, "The watermark is the highest event time so far less %s, moved %s.\n",
 			common->delay.text,
@@ -279,6 +291,11 @@ main(int argc, char **argv)
 		.is_bounded = opt.not_before != NULL || opt.not_after != NULL,
 		.not_before_us = INT64_MIN,
 		.not_after_us = INT64_MAX,
+		/* The tools behind find the column, and wait for what never comes. */
+		.warn_no_watermark = st.has[STAMP_WATERMARK] && opt.common.watermark_column == NULL
+			? "without a delay _watermark stays empty, and what follows it waits for the end of the input: "
+			  "set one with -w (0s for input in order), or leave it out with --add time"
+			: NULL,
 	};
 	if (opt.not_before != NULL)
 		facts.not_before_us = parse_bound(&opt.common, "--not-before", opt.not_before);

@@ -157,6 +157,11 @@ refused() { # words, arguments
 	assert_line --regexp '^ *negative  1  '
 	assert_line --regexp '^ *0s  1  '
 	assert_line --regexp '^ *to 1s  1  '
+	# A year, and a second more.
+	printf 'ts,at\n0,31536000\n0,31536001\n' >in.csv
+	run -0 lag -t ts --ingest at --plot in.csv
+	assert_line --regexp '^ *to 365d  1  '
+	assert_line --regexp '^ *> 365d  1  '
 }
 
 @test "on a terminal: a table of its width, colours unless NO_COLOR" {
@@ -189,6 +194,8 @@ refused() { # words, arguments
 	run -0 --separate-stderr lag -t ts --advise --target 1/1000 in-order.csv
 	assert_line 'target,0,2000,0,0,few-rows nothing-late'
 	[[ $stderr == *"2000 rows are too few to tell a share of 1/1000: it takes 10000"* ]]
+	run -0 --separate-stderr lag -t ts --advise <<<$'ts\n1'
+	[[ $stderr == *"1 row is too few to tell a share of 1%: it takes 1000"* ]]
 	printf 'ts,at\n100,101\n200,140\n201,202\n' >future.csv
 	run -0 --separate-stderr lag -t ts --ingest at --advise future.csv
 	[[ $stderr == *"1 row arrived before its event time, by up to 1m"* ]]

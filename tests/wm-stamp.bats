@@ -481,14 +481,31 @@ t0=1970-01-01T00:0
 	assert_line --index 0 'Every row passes on as it came, with the columns _time, _window_start, _window_end at its end, or in their places where it has them.'
 	assert_line --index 1 'The watermark is the highest event time so far less 10s, moved with each row.'
 	assert_line --index 2 'Rows behind the watermark are counted as late, and pass on.'
-	run -0 wm-stamp -t t --drop-late --explain
+	run -0 wm-stamp -t t --add late --drop-late --explain
+	assert_line --index 0 'Every row passes on as it came, with the column _late at its end, or in its place where it has it.'
 	assert_line --index 1 'There is no -w: the watermark is the one that the rows carry, or none.'
 	assert_line --index 2 'Rows behind the watermark are dropped and counted; --late FILE keeps them.'
 }
 
+@test "a watermark that is asked for, and no delay that it follows from" {
+	local warning='wm-stamp: without a delay _watermark stays empty, and what follows it waits for the end of the input: set one with -w (0s for input in order), or leave it out with --add time'
+	printf 't\n60\n' >rows
+	run -0 --separate-stderr wm-stamp -t t rows
+	assert_equal "$output" "t,_time,_watermark
+60,${t0}1:00Z,"
+	assert_equal "$stderr" "$warning"
+	printf 't,_watermark\n60,\n' >stamped
+	for args in '-q -t t rows' '-t t --add time,late rows' '-t t -w 0s rows' '-t t --watermark-column none stamped'; do
+		# shellcheck disable=SC2086 # words
+		run -0 --separate-stderr wm-stamp $args
+		assert_equal "$stderr" ""
+	done
+}
+
 @test "misuse: one line that says what to do" {
 	local f=$quakes.csv
-	refused "--add: no 'tme': time, watermark, lag, late, ingest, window" -t time --add time,tme "$f"
+	refused "--add: no 'tme': time, watermark, lag, late, ingest, window: did you mean time?" -t time --add time,tme "$f"
+	refused "--add: no 'delay': time, watermark, lag, late, ingest, window" -t time --add delay "$f"
 	refused "--add: no '': time, watermark, lag, late, ingest, window" -t time --add '' "$f"
 	refused "--add: 'late' stands twice" -t time --add late,time,late "$f"
 	refused '--add lag: needs the arrival time: name its column with --ingest COLUMN, or write --ingest now' -t time --add lag "$f"
@@ -498,7 +515,8 @@ t0=1970-01-01T00:0
 	refused '--tumbling: is for --add window, which is not asked for' -t time --tumbling 1d "$f"
 	refused '--late: rows behind the watermark pass on with the others: say --drop-late to take them out' -t time -w 1d --late late "$f"
 	refused '--not-before, --not-after: no time is between them' -t time --not-before 2018-02-01 --not-after 2018-01-31 "$f"
-	refused "--not-before: 'soon': no time" -t time --not-before soon "$f"
+	refused "--not-after: '20251129' is no time: write 2025-11-29 or 2025-11-29T12:00:00Z" -t time --not-after 20251129 "$f"
+	refused "--not-before: 'soon' is no time: write 2025-11-29 or 2025-11-29T12:00:00Z" -t time --not-before soon "$f"
 	refused '-w and --watermark-column: the watermark is reckoned here, or comes in band: give one of them' -w 1d --watermark-column time "$f"
 	run -2 --separate-stderr wm-stamp "$f"
 	assert_equal "$stderr" 'wm-stamp: no time column: name the column that holds the event time with -t; these hold times: time, updated'

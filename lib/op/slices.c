@@ -291,6 +291,46 @@ wm_slices_key_windows(struct wm_slices *slices, struct wm_span key, uint8_t tag,
 	free(parts);
 }
 
+/* Of a key, where the next window stands that was not counted; of the size that a table wants. */
+struct counted {
+	int64_t window_next;
+	int64_t unused;
+};
+
+uint64_t
+wm_slices_count_windows(const struct wm_slices *slices, int64_t window_first)
+{
+	struct wm_ordered_at at = wm_ordered_seek(&slices->map, INT64_MIN);
+	struct wm_table keys;
+	uint64_t count = 0;
+
+	wm_table_init(&keys, sizeof(struct counted));
+	/* From slice to slice neither the first nor the last window goes back. */
+	for (const struct wm_cells *cells; (cells = wm_ordered_next(&slices->map, &at, NULL)) != NULL;) {
+		size_t place = 0;
+
+		if (cells->at.window_last < window_first)
+			continue;
+		for (const struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;) {
+			bool is_new;
+			struct counted *counted =
+				wm_entry_value(wm_table_put(&keys, wm_entry_key(entry), entry->tag, &is_new));
+
+			if (is_new)
+				counted->window_next = window_first;
+			if (counted->window_next < cells->at.window_first)
+				counted->window_next = cells->at.window_first;
+			/* The one behind the last of the slice before. */
+			if (counted->window_next > cells->at.window_last)
+				continue;
+			count += (uint64_t)(cells->at.window_last - counted->window_next) + 1;
+			counted->window_next = cells->at.window_last + 1;
+		}
+	}
+	wm_table_release(&keys);
+	return count;
+}
+
 /* Forgetting */
 
 struct wm_cells *

@@ -102,6 +102,9 @@ const struct wm_table *wm_slices_window(struct wm_slices *slices, int64_t window
 void wm_slices_key_windows(struct wm_slices *slices, struct wm_span key, uint8_t tag, int64_t first, int64_t last,
 	struct wm_arena *arena, const void **cells);
 
+/* Pairs of a key and a window from this one on that holds it. Costs a walk over all cells. */
+uint64_t wm_slices_count_windows(const struct wm_slices *slices, int64_t window_first);
+
 /* Takes out and returns the first slice if all its windows come before this one; NULL: it has none such. For wm_slices_free_cells(). */
 struct wm_cells *wm_slices_take_before(struct wm_slices *slices, int64_t window_number);
 void wm_slices_free_cells(struct wm_cells *cells);

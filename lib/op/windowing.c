@@ -109,7 +109,8 @@ struct wm_windowing {
 	bool has_panes;   /* append: a window may be written more than once */
 	bool is_inline;   /* has_panes: struct pane stands with the cells, else in pane_windows */
 	bool is_carrying; /* cumulating: what is written goes on into the next step, so that a window is one slice */
-	bool is_watching; /* there is more to do with a record than to aggregate it */
+	bool is_counting_windows; /* its groups are asked for by window */
+	bool is_watching;         /* there is more to do with a record than to aggregate it */
 
 	int64_t watermark_us;
 	/*
@@ -203,6 +204,7 @@ wm_windowing_new(const struct wm_windows *windows, const struct wm_agg *agg, siz
 	w->is_inline = w->has_panes && (is_disjoint || is_apart);
 	w->is_carrying = mode == WM_MODE_APPEND && !w->has_panes && windows->steps != 0;
 	w->is_watching = mode != WM_MODE_APPEND || w->has_panes;
+	w->is_counting_windows = spark && !is_disjoint;
 	w->watermark_us = spark ? 0 : WM_TIME_NONE;
 	w->window_next = w->window_kept = INT64_MIN;
 	settle(w);
@@ -1071,17 +1073,14 @@ open_windows(const struct wm_windowing *w, const struct wm_member *member, int64
 	*last = member->cells->at.window_last;
 }
 
-/*
- * Walks the windows that hold one of the members, sorted here by key and slice; runs of neighbouring windows of a key together.
- * Makes them ready, or only counts them.
- */
-static uint64_t
-walk_windows(struct wm_windowing *w, struct wm_member *members, size_t count, bool is_counting)
+/* Makes the windows ready that hold one of the members, sorted here by key and slice; runs of neighbouring windows of a key together. */
+static void
+ready_members(struct wm_windowing *w, struct wm_member *members, size_t count)
 {
-	uint64_t rank = 0, windows_count = 0;
+	uint64_t rank = 0;
 
 	if (count == 0)
-		return 0;
+		return;
 	qsort(members, count, sizeof(members[0]), compare_members);
 	for (size_t i = 0; i < count;) {
 		int64_t first, last;
@@ -1099,13 +1098,10 @@ walk_windows(struct wm_windowing *w, struct wm_member *members, size_t count, bo
 			next++;
 		}
 		if (first <= last)
-			windows_count += (uint64_t)(last - first + 1);
-		if (first <= last && !is_counting)
 			ready_windows(w, members[i].entry, first, last, rank);
 		rank += !is_same;
 		i = next;
 	}
-	return windows_count;
 }
 
 static void
@@ -1116,7 +1112,7 @@ ready_touched(struct wm_windowing *w)
 
 	if (w->mode == WM_MODE_COMPLETE)
 		members = all_members(w, &count);
-	walk_windows(w, members, count, false);
+	ready_members(w, members, count);
 	if (w->ready_count != 0)
 		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_windows);
 	if (w->mode == WM_MODE_COMPLETE)
@@ -1219,26 +1215,34 @@ wm_windowing_count_updates(struct wm_windowing *w)
 	w->is_counting = w->is_watching = true;
 }
 
+/* Pairs of a window and a key: of windows that are not written yet, or of all that take records. */
+static uint64_t
+count_windows(struct wm_windowing *w, bool is_kept)
+{
+	count_held(w);
+	if (w->mode == WM_MODE_COMPLETE)
+		return wm_slices_count_windows(&w->slices, INT64_MIN);
+	settle(w);
+	return wm_slices_count_windows(&w->slices, is_kept ? w->window_kept : w->window_next);
+}
+
 struct wm_windowing_counts
 wm_windowing_counts(struct wm_windowing *w)
 {
 	count_held(w);
-	return w->counts;
+	struct wm_windowing_counts counts = w->counts;
+	if (w->is_counting_windows)
+		counts.groups = count_windows(w, true);
+	return counts;
 }
 
 uint64_t
 wm_windowing_open_count(struct wm_windowing *w)
 {
-	size_t count;
+	uint64_t open = count_windows(w, false);
 
-	count_held(w);
-	struct wm_member *members = all_members(w, &count);
-	if (w->mode != WM_MODE_COMPLETE)
-		settle(w);
-	uint64_t open = walk_windows(w, members, count, true);
 	for (size_t i = 0; i < w->due_count; i++)
 		open += w->due[i].window_number < w->window_next;
-	free(members);
 	return open;
 }
 

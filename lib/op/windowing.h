@@ -120,7 +120,8 @@ uint64_t wm_windowing_gaps_skipped(const struct wm_windowing *windowing);
 size_t wm_windowing_bytes(const struct wm_windowing *windowing);
 
 /* Groups (a key in a slice; for tumbling windows a key in a window): held now; since the start, those that got a record, each
-   once between two advances, and those that were forgotten. updated is counted only where that was asked for: it costs a little with each record. */
+   once between two advances, and those that were forgotten. spark: where windows overlap, groups is of windows too, which
+   costs a walk over the state. updated is counted only where that was asked for: it costs a little with each record. */
 struct wm_windowing_counts {
 	uint64_t groups;
 	uint64_t updated;

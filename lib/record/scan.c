@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <sys/platform/x86.h>
 #endif
 
 #define BLOCK 64
@@ -262,16 +263,16 @@ take_avx512(struct wm_scan *scan, struct wm_span text)
 	TAKE_BLOCKS(masks_avx512, put_positions_avx512);
 }
 
+/* As the loader found them: to ask the processor again takes a virtual machine some 7 us a question. */
 enum wm_scan_way
 wm_scan_best_way(void)
 {
-	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
-		__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi") &&
-		__builtin_cpu_supports("popcnt"))
+	bool has_bits = CPU_FEATURE_ACTIVE(BMI1) && CPU_FEATURE_ACTIVE(POPCNT);
+
+	if (has_bits && CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512_VBMI) &&
+		CPU_FEATURE_ACTIVE(AVX512_VBMI2))
 		return WM_SCAN_AVX512;
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")
-		? WM_SCAN_AVX2
-		: WM_SCAN_SSE2;
+	return has_bits && CPU_FEATURE_ACTIVE(AVX2) ? WM_SCAN_AVX2 : WM_SCAN_SSE2;
 }
 
 #else

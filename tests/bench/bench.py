@@ -21,6 +21,7 @@ import os
 import pathlib
 import random
 import select
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -37,8 +38,16 @@ SQL = """COPY (SELECT time_bucket(INTERVAL 1 minute, event_time::TIMESTAMP) AS s
 avg(latency_ms), max(latency_ms) FROM {reader} GROUP BY ALL ORDER BY ALL) TO '/dev/stdout' (FORMAT csv)"""
 
 
-def window(*arguments, by="page", aggregates=AGGREGATES):
-    return [str(BIN / "wm-window"), "-t", "event_time", "-w", "10m", "-g", by, "-a", aggregates, "-q", *arguments]
+# Of an input that is not stamped.
+TIME = ("-t", "event_time", "-w", "10m")
+
+
+def window(*arguments, by="page", aggregates=AGGREGATES, time_options=TIME):
+    return [str(BIN / "wm-window"), *time_options, "-g", by, "-a", aggregates, "-q", *arguments]
+
+
+def stamp(path):
+    return [str(BIN / "wm-stamp"), "-q", *TIME, path]
 
 
 def build():
@@ -116,6 +125,18 @@ def measured(command, stdin=None):
 def fed_by_cat(path, command):
     with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
         return measured(command, cat.stdout)
+
+
+def piped(*commands):
+    """A pipe as a whole: the CPU of all in it, the greatest resident size of one, the wall time to the end of the last."""
+    return measured(["sh", "-c", " | ".join(map(shlex.join, commands))])
+
+
+def start_ms(count=100):
+    """Milliseconds of a whole run on a header alone: a median of its own, as the work of a round leaves no cache warm."""
+    header = FOLDER / "header.csv"
+    header.write_text("event_time,page,latency_ms\n", encoding="ascii")
+    return statistics.median(measured(window("--tumbling", "1m", str(header))).wall for _ in range(count)) * 1000
 
 
 def live_ms(count=300):
@@ -258,7 +279,6 @@ def main():
         return
     options.rows = options.rows or 5_000_000
     csv, ndjson = data("csv", options.rows), data("ndjson", options.rows)
-    (FOLDER / "header.csv").write_text("event_time,page,latency_ms\n", encoding="ascii")
     python = None if options.no_peers else duckdb_python()
 
     contenders = {
@@ -270,6 +290,8 @@ def main():
         "J4": lambda: measured(window("--tumbling", "1m", csv, by="user")),
         "J5": lambda: measured(window("--sliding", "1h,1m", csv)),
         "J6": lambda: measured(window("--session", "30s", csv, by="user")),
+        "J7": lambda: measured(stamp(csv)),
+        "J7, J1 behind it": lambda: piped(stamp(csv), window("--tumbling", "1m", time_options=())),
         "J9": lambda: measured([str(BIN / "wm-lag"), "-t", "event_time", csv]),
         "J8": lambda: measured(dedup("-t", "event_time", "-k", "user,ingest_time", csv)),
         "J10": lambda: measured(join("-k", "user,ingest_time", "--between=-5m,5m", csv, every_tenth(csv))),
@@ -277,7 +299,6 @@ def main():
         "J11": lambda: measured([str(BIN / "wm-sort"), "-t", "event_time", "-w", "10m", "-q", csv]),
         "distinct keys": lambda: measured(dedup("-t", "ts", "-k", "id", distinct_keys(2 * options.rows))),
         "distinct keys, a tenth": lambda: measured(dedup("-t", "ts", "-k", "id", distinct_keys(options.rows // 5))),
-        "start, header only": lambda: measured(window("--tumbling", "1m", str(FOLDER / "header.csv"))),
     }
     if not options.no_peers and shutil.which("mawk"):
         contenders["J8 mawk"] = lambda: measured(["mawk", "-F,", "!s[$3 $2]++", csv])
@@ -305,7 +326,7 @@ def main():
     print("| --- | ---: | ---: | ---: | ---: |")
     for name in contenders:
         cpu, wall = median(name, "cpu"), median(name, "wall")
-        per_row = "" if name.startswith(("start", "distinct")) else f"{cpu / rows_of(name) * 1e9:.1f}"
+        per_row = "" if name.startswith("distinct") else f"{cpu / rows_of(name) * 1e9:.1f}"
         print(f"| {name} | {per_row} | {cpu:.3f} | {wall:.4f} | {median(name, 'resident_mib'):.1f} |")
 
     def line(what, value, target, is_met):
@@ -313,7 +334,7 @@ def main():
 
     print("\n| figure | measured | target | met |")
     print("| --- | ---: | ---: | --- |")
-    for name, target in (("J1", 60), ("J2", 200), ("J8", 150), ("J9", 50), ("J10", 300), ("J11", 120)):
+    for name, target in (("J1", 60), ("J2", 200), ("J7", 60), ("J8", 150), ("J9", 50), ("J10", 300), ("J11", 120)):
         value = median(name, "cpu") / rows_of(name) * 1e9
         line(f"{name} CPU ns a row", f"{value:.1f}", f"≤ {target}", value <= target)
     for name, target in (("J3", 1.3), ("J4", 3), ("J5", 1.3), ("J6", 4)):
@@ -328,6 +349,8 @@ def main():
     line(f"{2 * options.rows} distinct keys ÷ {options.rows // 5}, resident", f"{value:.2f}", "≤ 1.1", value <= 1.1)
     value = ratio("J1 fed by cat", "wc -l fed by cat", "wall")
     line("J1 ÷ wc -l, both fed by cat, wall", f"{value:.2f}", "≤ 1.5", value <= 1.5)
+    value = ratio("J7, J1 behind it", "J1", "wall")
+    line("J7 with J1 behind it ÷ J1, wall", f"{value:.2f}", "≤ 1.6", value <= 1.6)
     value = median("J1", "resident_mib")
     line("J1 resident MiB", f"{value:.1f}", "≤ 16", value <= 16)
     if python:
@@ -337,7 +360,7 @@ def main():
             line(f"{a} ÷ {b}, {what}", f"{value:.1f}", f"≥ {target}", value >= target)
     else:
         print("| DuckDB | left out | ≥ 6 CPU, ≥ 3 wall | |")
-    value = median("start, header only", "wall") * 1000
+    value = start_ms()
     line("start, header only, ms", f"{value:.2f}", "≤ 3", value <= 3)
     middle, most = live_ms()
     line("live: row to its window, ms, median (99 of 100)", f"{middle:.2f} ({most:.2f})", "≤ 1", middle <= 1)

@@ -7,7 +7,9 @@
  * A small program of its own because the greatest resident size of a process
  * counts what its parent held when it was started.
  */
+#include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,7 +28,7 @@ main(int argc, char **argv)
 	struct rusage usage;
 	FILE *out;
 	pid_t pid;
-	int status;
+	int failure, status;
 
 	if (argc < 3)
 		return 2;
@@ -36,13 +38,13 @@ main(int argc, char **argv)
 		return 3;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &before);
-	pid = fork();
-	if (pid == 0) {
-		execvp(argv[2], argv + 2);
-		perror(argv[2]);
-		_exit(127);
+	/* A fork would copy page tables first, a tenth of what a tool takes to start. */
+	failure = posix_spawnp(&pid, argv[2], NULL, NULL, argv + 2, environ);
+	if (failure) {
+		fprintf(stderr, "%s: %s\n", argv[2], strerror(failure));
+		return 3;
 	}
-	if (pid < 0 || wait4(pid, &status, 0, &usage) < 0) {
+	if (wait4(pid, &status, 0, &usage) < 0) {
 		perror("measure");
 		return 3;
 	}

@@ -30,19 +30,11 @@ EXCEPTIONS = {name: NULL_TIME for name in NULL_TIMES} | {
     "12_restart_dedup_within": "run without its restarts, which need checkpoints",
 }
 
-COUNTS = {"total": "numRowsTotal", "updated": "numRowsUpdated", "removed": "numRowsRemoved",
-          "dropped": "numRowsDroppedByWatermark"}
-
 
 class Case(run_spark.Case):
     def __init__(self, path):
         super().__init__(path)
         self.keys = self.options["keys"].split()
-        self.counts = []  # of each batch: name -> number
-        for line in path.read_text(encoding="utf-8").splitlines():
-            words = line.split()
-            if words and words[0] == "batch":
-                self.counts.append(dict(zip(words[4::2], map(int, words[5::2]))))
 
     def command(self):
         keys = [name for name in self.keys if name != "event_time"]
@@ -102,10 +94,8 @@ def judge(case, folder):
         instants = [text and harness.parse_instant(text) for text in (watermark, got_watermark)]
         if instants[0] != instants[1]:
             return f"batch {number}: judged by watermark {got_watermark}, Spark's is {watermark}"
-        for name, member in COUNTS.items():
-            if not timeless and entry["stateOperators"][0][member] != case.counts[number][name]:
-                return (f"batch {number}: {member} {entry['stateOperators'][0][member]}, "
-                        f"Spark's is {case.counts[number][name]}")
+        if not timeless and (fault := run_spark.count_fault(number, entry, case.counts[number], ())):
+            return fault
     for name, member in {"dropped": "rows_late", "duplicate": "rows_duplicate"}.items():
         want = sum(counts[name] for counts in case.counts)
         if not timeless and report[member] != want:

@@ -26,16 +26,14 @@ import run_spark
 CASES = run_spark.CASES / "join"
 FLINK_CASES = run_spark.CASES.parent / "flink/join"
 SIDES = ("left", "right")
-COUNTS = {"total": "numRowsTotal", "updated": "numRowsUpdated", "removed": "numRowsRemoved",
-          "dropped": "numRowsDroppedByWatermark"}
 
 # What differs on purpose. "counts" are not compared; rows of which "without" is true are left out; of "batches" only so many
 # are compared. All else of a case is compared and must agree.
 NULL_TIMES = {"counts": {"total", "updated"},
               "why": "rows without event time are rejected; on a preserved side Spark holds them for ever"}
-NULL_KEYS = {"counts": COUNTS, "without": lambda row: has_null_key(row),
+NULL_KEYS = {"counts": run_spark.COUNTS, "without": lambda row: has_null_key(row),
              "why": "Spark's full outer join takes NULL for equal to NULL; here a NULL key matches nothing"}
-CONDITION = {"counts": COUNTS, "without": lambda row: row.get("l_val") == "no" or has_null_key(row),
+CONDITION = {"counts": run_spark.COUNTS, "without": lambda row: row.get("l_val") == "no" or has_null_key(row),
              "why": "an extra condition on the preserved side alone: such rows, and where NULL matches NULL those"}
 FILTER = {"why": "an extra condition on the left alone: its rows are filtered before"}
 RESTART = {"batches": 4, "why": "run without its restarts, after which Spark's watermark waits for both sides anew"}
@@ -219,11 +217,8 @@ def judge(case, folder):
         instant = watermark and harness.parse_instant(watermark)
         if instant != batch["watermark"]:
             return f"batch {number}: judged by watermark {watermark}, Spark's is {harness.print_instant(batch['watermark'])}"
-        for name, member in COUNTS.items():
-            if name in exception.get("counts", ()):
-                continue
-            if entry["stateOperators"][0][member] != batch[name]:
-                return f"batch {number}: {member} {entry['stateOperators'][0][member]}, Spark's is {batch[name]}"
+        if fault := run_spark.count_fault(number, entry, batch, exception.get("counts", ())):
+            return fault
     return None
 
 

@@ -77,12 +77,13 @@ add(struct wm_slices *slices, int64_t time_us, int key, int64_t value)
 	}
 }
 
-/* Each key of each window from one on, by the table of the window and alone. */
+/* Each key of each window from one on, by the table of the window and alone; and how many there are. */
 static bool
 windows_agree(struct wm_slices *slices, int64_t from)
 {
 	bool agrees = true;
 	int64_t last = INT64_MIN;
+	uint64_t pairs_count = 0;
 
 	for (size_t i = 0; i < records_count; i++)
 		last = records[i].last > last ? records[i].last : last;
@@ -95,6 +96,7 @@ windows_agree(struct wm_slices *slices, int64_t from)
 			model_sum(window, key, &count, &sum);
 			if (count == 0)
 				continue;
+			pairs_count++;
 			const struct wm_entry *entry = wm_table_find(wm_slices_window(slices, window), key_of(key), 1);
 			agrees = agrees && entry != NULL && cell_is(slices->agg, wm_entry_value(entry), count, sum);
 			model_sum(window + 1, key, &next_count, &next_sum);
@@ -105,7 +107,7 @@ windows_agree(struct wm_slices *slices, int64_t from)
 			wm_arena_release(&arena);
 		}
 	}
-	return agrees;
+	return agrees && wm_slices_count_windows(slices, from) == pairs_count;
 }
 
 static bool
