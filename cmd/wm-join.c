@@ -391,7 +391,7 @@ punctuate(struct joiner *j)
 }
 
 /* So many records ahead the memory that a record needs is asked for, which takes about as long as they do. */
-#define FORESEEN_RECORDS 6
+#define FORESEEN_RECORDS 12
 
 static inline void
 foresee(struct joiner *j, enum wm_join_side side)

@@ -25,6 +25,13 @@ void wm_put_double(struct wm_buf *out, double value);      /* its bits */
 void wm_put_varint(struct wm_buf *out, uint64_t value);    /* LEB128 */
 void wm_put_span(struct wm_buf *out, struct wm_span text); /* varint length, then bytes */
 
+/* Bytes of a varint. */
+static inline size_t
+wm_varint_len(uint64_t value)
+{
+	return (63 - (size_t)__builtin_clzll(value | 1)) / 7 + 1;
+}
+
 /* Fields are for reading; begin with wm_get_init(). The bytes are borrowed. */
 struct wm_get {
 	const unsigned char *at;

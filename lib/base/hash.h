@@ -57,13 +57,12 @@ wm_hash(struct wm_span text, uint64_t tag)
 	if (text.len <= WM_SPAN_SHORT_MAX) {
 		struct wm_span_words words = wm_span_words(text);
 
-		return wm_hash_mix(wm_hash_mix(words.low ^ wm_hash_secret[0], words.high ^ wm_hash_secret[1]) ^
-				wm_hash_secret[2],
+		return wm_hash_mix(
+			wm_hash_mix(words.low ^ wm_hash_secret[0], words.high ^ wm_hash_secret[1]) ^ wm_hash_secret[2],
 			length_and_tag ^ wm_hash_secret[3]);
 	}
 	struct wm_span_words first = wm_span_words(wm_span(text.data, WM_SPAN_SHORT_MAX));
-	struct wm_span_words last =
-		wm_span_words(wm_span(text.data + text.len - WM_SPAN_SHORT_MAX, WM_SPAN_SHORT_MAX));
+	struct wm_span_words last = wm_span_words(wm_span(text.data + text.len - WM_SPAN_SHORT_MAX, WM_SPAN_SHORT_MAX));
 	return wm_hash_mix(
 		wm_hash_mix(first.low ^ wm_hash_secret[0], first.high ^ wm_hash_secret[1]) ^ wm_hash_secret[2],
 		wm_hash_mix(last.low ^ wm_hash_secret[2], last.high ^ wm_hash_secret[3]) ^ length_and_tag ^

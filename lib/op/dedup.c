@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
+#include "lib/base/columns.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
 #include "lib/state/index.h"
@@ -12,11 +12,9 @@
 #include "lib/time/duration.h"
 
 /*
- * A remembered key on its shelf, a multiple of 4 bytes: when it is forgotten (8 bytes), then for each column length * 8 + kind
- * (varint) and text.
+ * A remembered key on its shelf, a multiple of 4 bytes: when it is forgotten (8 bytes), then its columns.
  */
 #define DUE_BYTES sizeof(int64_t)
-#define KIND_BITS 3
 
 struct wm_dedup {
 	struct wm_dedup_options options;
@@ -66,30 +64,6 @@ due_of(const char *item)
 	return due_us;
 }
 
-/* Reads the column at a place and returns the place behind it. */
-static inline const char *
-read_column(const char *at, struct wm_value *column)
-{
-	uint64_t head = 0;
-	unsigned char byte;
-
-	for (unsigned shift = 0;; shift += 7) {
-		byte = (unsigned char)*at++;
-		head |= (uint64_t)(byte & 0x7f) << shift;
-		if ((byte & 0x80) == 0)
-			break;
-	}
-	column->kind = (enum wm_kind)(head & ((1 << KIND_BITS) - 1));
-	column->text = wm_span(at, head >> KIND_BITS);
-	return at + column->text.len;
-}
-
-static inline uint64_t
-column_head(const struct wm_value *column)
-{
-	return (uint64_t)column->text.len << KIND_BITS | (uint64_t)column->kind;
-}
-
 static inline size_t
 padded(size_t size)
 {
@@ -99,23 +73,11 @@ padded(size_t size)
 static void
 put_item(struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
 {
-	size_t size = DUE_BYTES;
-
-	for (size_t i = 0; i < d->options.keys_count; i++)
-		size += (63 - (size_t)__builtin_clzll(column_head(&keys[i]) | 1)) / 7 + 1 + keys[i].text.len;
+	size_t count = d->options.keys_count, size = DUE_BYTES + wm_columns_len(keys, count, WM_COLUMNS_KIND);
 	char *item = wm_shelves_put(&d->shelves, due_us, d->watermark_us, padded(size));
-	memcpy(item, &due_us, DUE_BYTES);
-	char *at = item + DUE_BYTES;
-	for (size_t i = 0; i < d->options.keys_count; i++) {
-		uint64_t head = column_head(&keys[i]);
 
-		for (; head >= 0x80; head >>= 7)
-			*at++ = (char)(head | 0x80);
-		*at++ = (char)head;
-		if (keys[i].text.len != 0)
-			memcpy(at, keys[i].text.data, keys[i].text.len);
-		at += keys[i].text.len;
-	}
+	memcpy(item, &due_us, DUE_BYTES);
+	wm_columns_put(item + DUE_BYTES, keys, count, WM_COLUMNS_KIND);
 }
 
 static inline bool
@@ -132,19 +94,9 @@ hash_begin(const struct wm_dedup *d, int64_t due_us)
 }
 
 static inline uint64_t
-hash_column(uint64_t hash, const struct wm_value *column)
-{
-	return wm_hash_mix(hash ^ wm_hash_secret[0], wm_hash(column->text, (uint64_t)column->kind) ^ wm_hash_secret[1]);
-}
-
-static inline uint64_t
 hash_keys(const struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
 {
-	uint64_t hash = hash_begin(d, due_us);
-
-	for (size_t i = 0; i < d->options.keys_count; i++)
-		hash = hash_column(hash, &keys[i]);
-	return hash;
+	return wm_columns_hash(hash_begin(d, due_us), keys, d->options.keys_count, WM_COLUMNS_KIND);
 }
 
 /* The same of an item. */
@@ -152,31 +104,16 @@ static uint64_t
 hash_item(const void *self, const char *item)
 {
 	const struct wm_dedup *d = self;
-	const char *at = item + DUE_BYTES;
-	uint64_t hash = hash_begin(d, due_of(item));
-	struct wm_value column;
 
-	for (size_t i = 0; i < d->options.keys_count; i++) {
-		at = read_column(at, &column);
-		hash = hash_column(hash, &column);
-	}
-	return hash;
+	return wm_columns_hash_at(
+		hash_begin(d, due_of(item)), item + DUE_BYTES, d->options.keys_count, WM_COLUMNS_KIND);
 }
 
 static bool
 is_item_of(const struct wm_dedup *d, const char *item, const struct wm_value *keys, int64_t due_us)
 {
-	const char *at = item + DUE_BYTES;
-	struct wm_value column;
-
-	if (has_time(d) && due_of(item) != due_us)
-		return false;
-	for (size_t i = 0; i < d->options.keys_count; i++) {
-		at = read_column(at, &column);
-		if (column.kind != keys[i].kind || !wm_span_equal(column.text, keys[i].text))
-			return false;
-	}
-	return true;
+	return (!has_time(d) || due_of(item) == due_us) &&
+		wm_columns_are_at(item + DUE_BYTES, keys, d->options.keys_count, WM_COLUMNS_KIND);
 }
 
 /* Judging */
@@ -277,7 +214,7 @@ walk_shelf(const struct wm_dedup *d, const struct wm_shelf *shelf, struct wm_buf
 				wm_put_i64(out, due_us);
 			at += DUE_BYTES;
 			for (size_t i = 0; i < d->options.keys_count; i++) {
-				at = read_column(at, &column);
+				at = wm_column_get(at, &column);
 				if (!is_remembered || out == NULL)
 					continue;
 				wm_put_u8(out, (uint8_t)column.kind);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/columns.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
@@ -81,13 +82,13 @@ struct arrival {
 	enum wm_join_side side;
 	bool is_null; /* its key */
 	struct wm_join_record record;
-	struct wm_span key;
 	uint64_t hash;
-	struct wm_entry *entry;    /* as-of */
-	struct wm_index_at place;  /* in the index */
-	struct wm_queued *found;   /* there: a row or a key; NULL if there is none */
-	struct wm_series_at at;    /* among the other side's rows of that key */
-	int64_t from_us, to_us;    /* times that match */
+	struct wm_span key;       /* as-of */
+	struct wm_entry *entry;   /* as-of */
+	struct wm_index_at place; /* in the index */
+	struct wm_queued *found;  /* there: a row or a key; NULL if there is none */
+	struct wm_series_at at;   /* among the other side's rows of that key */
+	int64_t from_us, to_us;   /* times that match */
 };
 
 struct wm_join {
@@ -99,7 +100,8 @@ struct wm_join {
 	struct arrival arrival;
 	struct copy *leaving;              /* handed out last; to be freed */
 	struct wm_expiry expiry;           /* as-of: entries by when they may have right rows that no left row needs */
-	struct wm_buf text;                /* of a key of several columns */
+	struct wm_buf text;                /* as-of: of a key of several columns */
+	struct wm_value *columns;          /* of a key that is read */
 	uint64_t foreseen[FORESEEN_COUNT]; /* as-of: hashes, in turn */
 	size_t foreseen_next;
 	size_t series_bytes;
@@ -182,6 +184,7 @@ wm_join_new(const struct wm_join_options *options)
 	}
 	wm_keyed_init(&j->keys, sizeof(struct key));
 	wm_buf_init(&j->text, WM_BUF_UNBOUNDED);
+	j->columns = wm_calloc(options->keys_count, sizeof(j->columns[0]));
 	return j;
 }
 
@@ -245,7 +248,7 @@ is_null_key(const struct wm_join *j, const struct wm_value *keys)
 	return false;
 }
 
-/* One column as it is; of others length and text of each, so that they do not run together. */
+/* As-of: one column as it is; of others length and text of each, so that they do not run together. */
 static struct wm_span
 pack_key(struct wm_join *j, const struct wm_value *keys)
 {
@@ -257,18 +260,25 @@ pack_key(struct wm_join *j, const struct wm_value *keys)
 	return wm_buf_span(&j->text);
 }
 
-/* Whether pack_key() could have made it. */
+/* Takes apart what pack_key() may have made; false if it has not. */
 static bool
-is_packed_key(const struct wm_join *j, struct wm_span key)
+unpack_key(struct wm_join *j, struct wm_span key)
 {
 	struct wm_get in;
 
+	j->columns[0].text = key;
 	if (j->options.keys_count == 1)
-		return key.len <= UINT32_MAX;
+		return true;
 	wm_get_init(&in, key);
 	for (size_t i = 0; i < j->options.keys_count; i++)
-		wm_get_span(&in);
-	return !in.failed && wm_get_left(&in) == 0 && key.len <= UINT32_MAX;
+		j->columns[i].text = wm_get_span(&in);
+	return !in.failed && wm_get_left(&in) == 0;
+}
+
+static uint64_t
+hash_keys(const struct wm_join *j, const struct wm_value *keys)
+{
+	return wm_columns_hash(0, keys, j->options.keys_count, WM_COLUMNS_TEXT);
 }
 
 static struct wm_entry *
@@ -302,9 +312,9 @@ key_len(const struct wm_queued *row)
 	return len;
 }
 
-/* The text of a key, or of that of a row (not as-of). */
+/* The columns of a key, or of that of a row (not as-of). */
 static struct wm_span
-text_of(const struct wm_queued *item)
+columns_of(const struct wm_queued *item)
 {
 	if ((item->mark & MARK_KEY) != 0)
 		return wm_span(item->bytes + KEY_HEAD_BYTES, item->len - KEY_HEAD_BYTES);
@@ -314,8 +324,10 @@ text_of(const struct wm_queued *item)
 static uint64_t
 hash_of(const void *self, const char *item)
 {
-	(void)self;
-	return wm_hash(text_of((const struct wm_queued *)(const void *)item), 0);
+	const struct wm_join *j = self;
+
+	return wm_columns_hash_at(0, columns_of((const struct wm_queued *)(const void *)item).data,
+		j->options.keys_count, WM_COLUMNS_TEXT);
 }
 
 static struct wm_series *
@@ -394,16 +406,16 @@ hold_left(struct wm_join *j, int64_t time_us, uint64_t arrival, struct wm_entry 
 		key_of(entry)->references++;
 }
 
-/* The row or the key with a text; NULL if there is none. */
+/* The row or the key with these columns; NULL if there is none. */
 static struct wm_queued *
-find(struct wm_join *j, struct wm_span text, struct wm_index_at *at)
+find(struct wm_join *j, const struct wm_value *keys, struct wm_index_at *at)
 {
 	const char *item;
 
 	while ((item = wm_index_next(&j->index, at)) != NULL) {
 		struct wm_queued *found = (struct wm_queued *)(uintptr_t)item;
 
-		if (wm_span_equal(text_of(found), text))
+		if (wm_columns_are_at(columns_of(found).data, keys, j->options.keys_count, WM_COLUMNS_TEXT))
 			return found;
 	}
 	return NULL;
@@ -411,9 +423,9 @@ find(struct wm_join *j, struct wm_span text, struct wm_index_at *at)
 
 /* A new key at the time of a row, with the series of another, or empty ones. */
 static struct wm_queued *
-new_key(struct wm_join *j, struct wm_span text, enum wm_join_side s, int64_t time_us, const struct wm_series *series)
+new_key(struct wm_join *j, struct wm_span columns, enum wm_join_side s, int64_t time_us, const struct wm_series *series)
 {
-	size_t len = KEY_HEAD_BYTES + text.len, size = (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
+	size_t len = KEY_HEAD_BYTES + columns.len, size = (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
 	struct wm_queued *key = wm_shelves_put(&j->sides[s].keys, time_us, j->sides[s].bound_us, size);
 
 	*key = (struct wm_queued){ .time_us = time_us, .len = (uint32_t)len, .mark = MARK_KEY };
@@ -421,8 +433,8 @@ new_key(struct wm_join *j, struct wm_span text, enum wm_join_side s, int64_t tim
 		memcpy(key->bytes, series, KEY_HEAD_BYTES);
 	else
 		memset(key->bytes, 0, KEY_HEAD_BYTES);
-	if (text.len != 0)
-		memcpy(key->bytes + KEY_HEAD_BYTES, text.data, text.len);
+	if (columns.len != 0)
+		memcpy(key->bytes + KEY_HEAD_BYTES, columns.data, columns.len);
 	return key;
 }
 
@@ -438,15 +450,15 @@ drop_gone_rows(struct wm_join *j, struct wm_queued *key)
  * wm_index_reserve(), or at what that found.
  */
 static void
-hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, struct wm_span text,
+hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, const struct wm_value *keys,
 	const struct wm_index_at *place, struct wm_queued *found, bool is_matched, struct wm_span bytes)
 {
-	uint32_t len = (uint32_t)text.len;
+	size_t count = place == NULL ? 0 : j->options.keys_count;
+	uint32_t len = (uint32_t)wm_columns_len(keys, count, WM_COLUMNS_TEXT);
 	struct wm_queued *row = enqueue(j, s, time_us, arrival, KEY_LEN_BYTES + len, is_matched, bytes);
 
 	memcpy(row->bytes, &len, sizeof(len));
-	if (len != 0)
-		memcpy(row->bytes + KEY_LEN_BYTES, text.data, len);
+	wm_columns_put(row->bytes + KEY_LEN_BYTES, keys, count, WM_COLUMNS_TEXT);
 	if (place == NULL) {
 		row->mark |= MARK_NULL;
 		return;
@@ -464,7 +476,7 @@ hold(struct wm_join *j, enum wm_join_side s, int64_t time_us, uint64_t arrival, 
 	} else {
 		struct wm_queued *only = found;
 
-		found = new_key(j, text, s, time_us, NULL);
+		found = new_key(j, columns_of(only), s, time_us, NULL);
 		wm_index_replace(place, wm_shelves_name(&j->sides[s].keys));
 		wm_series_put(&series_of(found)[side_of(only)], only->time_us, only, &j->series_bytes);
 	}
@@ -481,17 +493,19 @@ move_key(struct wm_join *j, struct wm_queued *key)
 	if (wm_series_is_empty(&series[LEFT]) && wm_series_is_empty(&series[RIGHT]))
 		return;
 	enum wm_join_side s = wm_series_is_empty(&series[LEFT]) ? RIGHT : LEFT;
-	struct wm_index_at at = wm_index_seek(&j->index, hash_of(NULL, (const char *)key));
-	struct wm_queued *found = find(j, text_of(key), &at);
+	struct wm_index_at at = wm_index_seek(&j->index, hash_of(j, (const char *)key));
+	const char *item;
 
-	assert(found == key);
-	(void)found;
-	new_key(j, text_of(key), s, wm_series_last(&series[s], INT64_MAX)->time_us, series);
+	while ((item = wm_index_next(&j->index, &at)) != NULL && item != (const char *)key)
+		;
+	assert(item != NULL);
+	new_key(j, columns_of(key), s, wm_series_last(&series[s], INT64_MAX)->time_us, series);
 	wm_index_replace(&at, wm_shelves_name(&j->sides[s].keys));
 }
 
 static void
-drop_shelf_of_keys(struct wm_join *j, enum wm_join_side s, struct wm_shelf *shelf, void each(struct wm_join *j, struct wm_queued *key))
+drop_shelf_of_keys(struct wm_join *j, enum wm_join_side s, struct wm_shelf *shelf,
+	void each(struct wm_join *j, struct wm_queued *key))
 {
 	const struct wm_shelf_chunk *chunk = NULL;
 	struct wm_span memory;
@@ -626,8 +640,7 @@ hold_copy(struct wm_join *j, int64_t time_us, uint64_t arrival, struct wm_entry 
 static const struct wm_series_item *
 nearest(const struct wm_join *j, struct wm_entry *entry, int64_t time_us)
 {
-	const struct wm_series_item *last =
-		entry == NULL ? NULL : wm_series_last(&key_of(entry)->series, time_us);
+	const struct wm_series_item *last = entry == NULL ? NULL : wm_series_last(&key_of(entry)->series, time_us);
 
 	if (last == NULL || (j->options.has_tolerance && last->time_us < wm_time_sub(time_us, j->options.tolerance_us)))
 		return NULL;
@@ -744,8 +757,9 @@ wm_join_add(struct wm_join *j, enum wm_join_side side, const struct wm_join_reco
 		return WM_JOIN_USED;
 	j->arrival = (struct arrival){ .is_there = true, .side = side, .is_null = is_null, .record = *record };
 	if (!is_null) {
-		j->arrival.key = pack_key(j, record->keys);
-		j->arrival.hash = wm_hash(j->arrival.key, 0);
+		if (is_as_of(j))
+			j->arrival.key = pack_key(j, record->keys);
+		j->arrival.hash = is_as_of(j) ? wm_hash(j->arrival.key, 0) : hash_keys(j, record->keys);
 	}
 	return WM_JOIN_USED;
 }
@@ -766,14 +780,13 @@ foresee_as_of(struct wm_join *j, uint64_t hash)
 void
 wm_join_foresee(struct wm_join *j, const struct wm_value *keys)
 {
-	uint64_t hash = wm_hash(pack_key(j, keys), 0);
-
 	assert(!j->arrival.is_there);
 	if (is_as_of(j)) {
-		foresee_as_of(j, hash);
+		foresee_as_of(j, wm_hash(pack_key(j, keys), 0));
 		return;
 	}
-	struct wm_queued *item = (struct wm_queued *)(uintptr_t)wm_index_foresee(&j->index, &j->ahead, hash);
+	struct wm_queued *item =
+		(struct wm_queued *)(uintptr_t)wm_index_foresee(&j->index, &j->ahead, hash_keys(j, keys));
 	if (item == NULL)
 		return;
 	if ((item->mark & MARK_KEY) == 0) {
@@ -832,7 +845,9 @@ set_copy(struct wm_join_row *row, const struct wm_series_item *item)
 static struct wm_queued *
 first_leaving(struct side *side)
 {
-	return !side->is_forgotten && side->queue.lowest_us < side->bound_us ? wm_queue_first(&side->queue, side->bound_us, 0) : NULL;
+	return !side->is_forgotten && side->queue.lowest_us < side->bound_us
+		? wm_queue_first(&side->queue, side->bound_us, 0)
+		: NULL;
 }
 
 /* A row that leaves in time; true if it is written. */
@@ -888,14 +903,13 @@ search(struct wm_join *j, struct arrival *a)
 		return;
 	bool is_kept = a->record.event_time_us >= j->sides[a->side].bound_us || (is_as_of(j) && a->side == RIGHT);
 	if (is_as_of(j)) {
-		a->entry =
-			is_kept ? put_entry(j, a->key, a->hash) : wm_keyed_find(&j->keys, a->key, 0, a->hash);
+		a->entry = is_kept ? put_entry(j, a->key, a->hash) : wm_keyed_find(&j->keys, a->key, 0, a->hash);
 		return;
 	}
 	if (is_kept)
 		wm_index_reserve(&j->index);
 	a->place = wm_index_seek(&j->index, a->hash);
-	a->found = find(j, a->key, &a->place);
+	a->found = find(j, a->record.keys, &a->place);
 	if (a->found == NULL)
 		return;
 	set_range(j, a);
@@ -978,8 +992,8 @@ settle(struct wm_join *j, struct wm_join_row *row)
 	if (a->is_matched && side->is_matchless)
 		return false;
 	if (!is_due) {
-		hold(j, a->side, a->record.event_time_us, side->added++, a->key, a->is_null ? NULL : &a->place, a->found,
-			a->is_matched, a->record.bytes);
+		hold(j, a->side, a->record.event_time_us, side->added++, a->record.keys, a->is_null ? NULL : &a->place,
+			a->found, a->is_matched, a->record.bytes);
 		return false;
 	}
 	/* Spark stores those and removes them at the end of the batch. */
@@ -1084,6 +1098,7 @@ struct written {
 	uint64_t arrival;
 	bool is_matched;
 	bool has_key;
+	bool is_columns; /* its key, else as it is written */
 	struct wm_span key;
 	struct wm_span bytes;
 };
@@ -1117,7 +1132,10 @@ written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 			.arrival = row->order,
 			.is_matched = (row->mark & MARK_MATCHED) != 0,
 			.has_key = is_as_of(j) ? entry != NULL : (row->mark & MARK_NULL) == 0,
-			.key = !is_as_of(j) ? text_of(row) : entry != NULL ? wm_entry_key(entry) : wm_span("", 0),
+			.key = !is_as_of(j)     ? columns_of(row)
+				: entry != NULL ? wm_entry_key(entry)
+						: wm_span("", 0),
+			.is_columns = !is_as_of(j),
 			.bytes = bytes_of(j, side, row),
 		};
 	}
@@ -1130,14 +1148,44 @@ written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 			for (const struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL;) {
 				const struct copy *copy = item->item;
 
-				rows[count++] = (struct written){ item->time_us, copy->arrival, false, true,
-					wm_entry_key(entry), wm_span(copy->bytes, copy->len) };
+				rows[count++] = (struct written){
+					.time_us = item->time_us,
+					.arrival = copy->arrival,
+					.has_key = true,
+					.key = wm_entry_key(entry),
+					.bytes = wm_span(copy->bytes, copy->len),
+				};
 			}
 		}
 		qsort(rows, count, sizeof(rows[0]), compare_written);
 	}
 	assert(count == *held);
 	return rows;
+}
+
+/* A key of one column as its text, of several as a text of their texts. */
+static void
+put_key(const struct wm_join *j, const struct written *row, struct wm_buf *out)
+{
+	const char *at = row->key.data;
+	struct wm_value column;
+	uint64_t len = 0;
+
+	if (!row->is_columns) {
+		wm_put_span(out, row->key);
+		return;
+	}
+	for (size_t i = 0; i < j->options.keys_count; i++) {
+		at = wm_column_get(at, &column);
+		len += wm_varint_len(column.text.len) + column.text.len;
+	}
+	if (j->options.keys_count != 1)
+		wm_put_varint(out, len);
+	at = row->key.data;
+	for (size_t i = 0; i < j->options.keys_count; i++) {
+		at = wm_column_get(at, &column);
+		wm_put_span(out, column.text);
+	}
 }
 
 /* What a row is, in a byte. */
@@ -1165,10 +1213,9 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 			wm_put_varint(out, rows[i].arrival);
 			wm_put_i64(out, rows[i].time_us);
 			wm_put_u8(out,
-				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) |
-					(rows[i].has_key ? HAS_KEY : 0)));
+				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) | (rows[i].has_key ? HAS_KEY : 0)));
 			if (rows[i].has_key)
-				wm_put_span(out, rows[i].key);
+				put_key(j, &rows[i], out);
 			wm_put_span(out, rows[i].bytes);
 		}
 		free(rows);
@@ -1190,14 +1237,13 @@ decode_row(struct wm_join *j, enum wm_join_side s, uint64_t *arrival_min, struct
 		time_us == WM_TIME_END || (!is_copied && time_us < side->bound_us) || what > (HAS_MATCHED | HAS_KEY) ||
 		key.len > UINT32_MAX - KEY_HEAD_BYTES || bytes.len > UINT32_MAX - KEY_HEAD_BYTES - key.len)
 		return false;
-	if (has_key ? !is_packed_key(j, key) : !side->is_preserved)
+	if (has_key ? !unpack_key(j, key) : !side->is_preserved)
 		return false;
 	if ((what & HAS_MATCHED) != 0 && (!has_key || !side->is_preserved || side->is_matchless || is_as_of(j)))
 		return false;
 	*arrival_min = arrival + 1;
-	uint64_t hash = wm_hash(key, 0);
 	if (is_as_of(j)) {
-		struct wm_entry *entry = has_key ? put_entry(j, key, hash) : NULL;
+		struct wm_entry *entry = has_key ? put_entry(j, key, wm_hash(key, 0)) : NULL;
 
 		if (is_copied)
 			return hold_copy(j, time_us, arrival, entry, bytes);
@@ -1205,9 +1251,9 @@ decode_row(struct wm_join *j, enum wm_join_side s, uint64_t *arrival_min, struct
 		return true;
 	}
 	wm_index_reserve(&j->index);
-	struct wm_index_at place = wm_index_seek(&j->index, hash);
-	struct wm_queued *found = has_key ? find(j, key, &place) : NULL;
-	hold(j, s, time_us, arrival, key, has_key ? &place : NULL, found, (what & HAS_MATCHED) != 0, bytes);
+	struct wm_index_at place = wm_index_seek(&j->index, hash_keys(j, j->columns));
+	struct wm_queued *found = has_key ? find(j, j->columns, &place) : NULL;
+	hold(j, s, time_us, arrival, j->columns, has_key ? &place : NULL, found, (what & HAS_MATCHED) != 0, bytes);
 	return true;
 }
 
@@ -1274,5 +1320,6 @@ wm_join_free(struct wm_join *j)
 	wm_keyed_release(&j->keys);
 	wm_expiry_release(&j->expiry);
 	wm_buf_release(&j->text);
+	free(j->columns);
 	free(j);
 }

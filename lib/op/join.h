@@ -35,7 +35,7 @@
  * Rows stand by key and time: a row costs no more than finding its key, a binary
  * search, and its matches, whatever the stream. Records' memory is given back in
  * pieces of about a sixty-fourth of a row's stay (semi's and anti's left ones at
- * their match), that of keys by the time that as many rows have gone as are held.
+ * their match), that of a key with several rows about a stay after its last one.
  *
  * Spark: late is also what is at the watermark, with windows the row whose window is complete; rows
  * leave by the lower of both watermarks and not while there is only one, inclusive ends a millisecond
@@ -116,7 +116,7 @@ enum wm_join_verdict { WM_JOIN_USED = 0, WM_JOIN_LATE };
 enum wm_join_verdict wm_join_add(struct wm_join *join, enum wm_join_side side, const struct wm_join_record *record);
 
 /*
- * The keys of a record that will be added a few records from now (6 are enough), of either side: what that needs comes from
+ * The keys of a record that will be added a few records from now (12 are enough), of either side: what that needs comes from
  * memory meanwhile, for which adding would otherwise wait, about as long as all its other work takes. Changes nothing, and
  * may be left out or be wrong. Nothing may be left to drain.
  */

@@ -19,6 +19,9 @@
 #define CHUNK_BYTES_MIN ((size_t)256)
 #define CHUNK_BYTES_MAX (((size_t)1 << 16) - 16)
 
+/* Memory so far behind an item is fetched when it is put. */
+#define AHEAD_BYTES 1024
+
 _Static_assert(CHUNK_BYTES_MAX <= (size_t)4 << WM_SHELF_PLACE_BITS, "a name has room for all places");
 
 struct wm_shelf_chunk {
@@ -251,7 +254,11 @@ wm_shelves_put(struct wm_shelves *shelves, int64_t time_us, int64_t watermark_us
 	shelves->newest_at = chunk->used;
 	chunk->used += (uint32_t)size;
 	shelf->count++;
-	return chunk->data + shelves->newest_at;
+	char *item = chunk->data + shelves->newest_at;
+	/* What comes next goes there, mostly: writing would wait for memory as reading does. */
+	for (size_t ahead = AHEAD_BYTES; ahead < AHEAD_BYTES + size; ahead += 64)
+		__builtin_prefetch((const void *)((uintptr_t)item + ahead), 1);
+	return item;
 }
 
 uint64_t

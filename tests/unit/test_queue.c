@@ -83,6 +83,46 @@ run(uint64_t seed)
 	return ok && wm_queue_bytes(&queue) == 0;
 }
 
+/* Items that are forgotten: those that are not before the bound are all there, and most of the others soon gone. */
+static bool
+run_forgotten(uint64_t seed)
+{
+	static int64_t times_us[ITEMS];
+	struct wm_queue queue;
+	int64_t bound_us = INT64_MIN, now_us = 0;
+	bool ok = true;
+
+	wm_queue_init(&queue, WM_QUEUE_FORGOTTEN);
+	for (uint64_t i = 0; i < ITEMS && ok; i++) {
+		now_us += (int64_t)(tap_random(&seed) % 30);
+		times_us[i] = now_us + (int64_t)(tap_random(&seed) % 2000);
+		if (times_us[i] < bound_us)
+			times_us[i] = bound_us;
+		wm_queue_put(&queue, times_us[i], i, bound_us, tap_random(&seed) % 50);
+		if (tap_random(&seed) % 20 != 0)
+			continue;
+		bound_us = now_us;
+		wm_queue_forget(&queue, bound_us);
+		uint64_t left = 0, found = 0, outstaying = 0;
+		for (uint64_t at = 0; at <= i; at++)
+			left += times_us[at] >= bound_us;
+		ok = wm_queue_count_from(&queue, bound_us) == left;
+		struct wm_queued **items = wm_queue_items(&queue);
+		for (uint64_t at = 0; at < queue.count && ok; at++) {
+			ok = items[at]->time_us == times_us[items[at]->order];
+			found += items[at]->time_us >= bound_us;
+			/* None has lived longer than 2000 and the width of its shelf, 64. */
+			outstaying += items[at]->time_us < bound_us - 64;
+		}
+		free(items);
+		ok = ok && found == left && outstaying == 0;
+	}
+	wm_queue_forget(&queue, INT64_MAX);
+	ok = ok && queue.count == 0 && queue.lowest_us == INT64_MAX;
+	wm_queue_release(&queue);
+	return ok && wm_queue_bytes(&queue) == 0;
+}
+
 int
 main(void)
 {
@@ -93,5 +133,9 @@ main(void)
 			failed = seed;
 	if (!tap_ok(failed == UINT64_MAX, "60 random queues leave as a sorted array, and no sooner than they may"))
 		printf("#   seed %" PRIu64 "\n", failed);
+	bool ok = true;
+	for (seed = 0; seed < 20 && ok; seed++)
+		ok = run_forgotten(seed);
+	tap_ok(ok, "20 random queues forget what is before the bound, soon, and nothing else");
 	return tap_done();
 }
