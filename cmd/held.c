@@ -141,6 +141,21 @@ held_close(struct held *held)
 		wm_agg_free(held->agg);
 }
 
+/* The operator of the tool, if it is one that is taken apart. */
+static bool
+open_operator(struct contents *c, struct held *held, struct wm_err *err)
+{
+	const char *name = c->file.tool;
+
+	if (strcmp(name, "wm-window") == 0)
+		return open_windowing(c, held, err);
+	if (strcmp(name, "wm-dedup") == 0)
+		return open_dedup(c, held, err);
+	if (strcmp(name, "wm-sort") == 0)
+		held->sort = wm_sort_new(c->common.merge, c->common.is_spark);
+	return true;
+}
+
 static bool
 decode_state(struct held *held, struct wm_get *in)
 {
@@ -148,36 +163,26 @@ decode_state(struct held *held, struct wm_get *in)
 		return wm_windowing_decode(held->windowing, in);
 	if (held->sessions != NULL)
 		return wm_sessions_decode(held->sessions, in);
-	if (held->sort != NULL) {
-		(void)wm_get_u8(in); /* whether records came since some were let go */
-		return wm_sort_decode(held->sort, in);
-	}
-	return wm_dedup_decode(held->dedup, in);
+	if (held->dedup != NULL)
+		return wm_dedup_decode(held->dedup, in);
+	(void)wm_get_u8(in); /* whether records came since some were let go */
+	return wm_sort_decode(held->sort, in);
 }
 
 bool
 held_open(struct contents *c, struct held *held, struct wm_err *err)
 {
-	const char *name = c->file.tool;
+	bool is_anew = c->file.sections[WM_CHECKPOINT_STAT].version == KEEP_STATE_ANEW;
 	struct wm_get in;
 
 	*held = (struct held){ 0 };
-	/* All tools have had one version so far. */
-	if (!sections_open(&c->file, WM_CHECKPOINT_STAT, 1, c->path, &in, err))
-		return false;
-	if (c->file.sections[WM_CHECKPOINT_STAT].version == KEEP_STATE_ANEW)
-		return sections_close(WM_CHECKPOINT_STAT, c->path, &in, err);
-	if (strcmp(name, "wm-sort") == 0)
-		held->sort = wm_sort_new(c->common.merge, c->common.is_spark);
-	else if (strcmp(name, "wm-dedup") == 0 ? !open_dedup(c, held, err)
-					       : strcmp(name, "wm-window") == 0 && !open_windowing(c, held, err)) {
-		held_close(held);
-		return false;
-	}
-	if (held->windowing == NULL && held->sessions == NULL && held->sort == NULL && held->dedup == NULL)
-		return true;
-	bool is_whole = decode_state(held, &in) ? sections_close(WM_CHECKPOINT_STAT, c->path, &in, err)
-						: sections_damaged(WM_CHECKPOINT_STAT, c->path, err);
+	bool is_whole = is_anew || open_operator(c, held, err);
+	bool is_apart = held->windowing != NULL || held->sessions != NULL || held->sort != NULL || held->dedup != NULL;
+	if (is_whole && (is_anew || is_apart))
+		/* All tools have had one version so far. */
+		is_whole = sections_open(&c->file, WM_CHECKPOINT_STAT, 1, c->path, &in, err) &&
+			sections_close(
+				&c->file, WM_CHECKPOINT_STAT, c->path, is_anew || decode_state(held, &in), &in, err);
 	if (!is_whole)
 		held_close(held);
 	return is_whole;

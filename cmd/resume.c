@@ -351,7 +351,7 @@ decode_outputs(struct resume *r, struct wm_get *in)
 
 /* A section of ours. */
 static bool
-open_section(const struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
+open_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
 	return sections_open(&r->loaded, part, RESUME_SECTION_VERSION, r->setup.path, in, err);
 }
@@ -370,9 +370,9 @@ resume_name_way_back(const struct resume *r, struct wm_err *err)
 }
 
 static bool
-close_section(const struct resume *r, enum wm_checkpoint_part part, const struct wm_get *in, struct wm_err *err)
+close_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
-	if (sections_close(part, r->setup.path, in, err))
+	if (sections_close(&r->loaded, part, r->setup.path, true, in, err))
 		return true;
 	resume_name_way_back(r, err);
 	return false;
@@ -577,11 +577,11 @@ resume_is_closed(const struct resume *r)
 	return r->is_closed;
 }
 
-struct wm_checkpoint_section
-resume_section(const struct resume *r, enum wm_checkpoint_part part)
+struct wm_checkpoint *
+resume_loaded(struct resume *r)
 {
 	assert(!r->is_fresh && !r->has_begun);
-	return r->loaded.sections[part];
+	return &r->loaded;
 }
 
 struct wm_span

@@ -559,15 +559,34 @@ dump_sorted(struct held *held, struct wm_buf *out)
 	}
 }
 
+/* So much of the state is hashed at once. */
+#define STATE_PIECE_BYTES ((size_t)64 << 10)
+
 static void
-dump_state(const struct contents *c, struct held *held, struct wm_buf *out)
+put_state_hash(struct contents *c, struct wm_buf *out)
+{
+	struct wm_hash_stream *hash = wm_hash_stream_new();
+	struct wm_get in;
+	struct wm_err err;
+
+	wm_checkpoint_open_state(&c->file, &in);
+	for (size_t left; (left = wm_get_left(&in)) != 0; wm_get_give_back(&in))
+		wm_hash_stream_add(hash, wm_get_bytes(&in, left < STATE_PIECE_BYTES ? left : STATE_PIECE_BYTES));
+	if (!wm_checkpoint_close_state(&c->file, &in, &err))
+		cli_die(&err);
+	put_hash(out, "hash", wm_hash_stream_value(hash));
+	wm_hash_stream_free(hash);
+}
+
+static void
+dump_state(struct contents *c, struct held *held, struct wm_buf *out)
 {
 	const struct wm_checkpoint_section *section = &c->file.sections[WM_CHECKPOINT_STAT];
 
 	begin_object(out, "STAT");
 	put_count(out, "version", section->version);
 	put_count(out, "bytes", section->payload.len);
-	put_hash(out, "hash", wm_hash_stable(section->payload));
+	put_state_hash(c, out);
 	if (held->windowing != NULL)
 		put_count(out, "windows", wm_windowing_open_count(held->windowing));
 	else if (held->sessions != NULL)

@@ -232,6 +232,58 @@ head_of_windows=window_start,window_end,count
 	assert_output --partial 'was made with --output-format same, and this run is with --output-format ndjson'
 }
 
+@test "a state of many pieces: texts longer than a piece, items over its ends" {
+	python3 - <<-'END'
+		rows = [(i * 7919 % 3000, f"k{i}", chr(97 + i % 26) * (90000 if i % 100 == 0 else i % 700)) for i in range(3000)]
+		def put(name, rows):
+		    with open(name, "w") as file:
+		        file.write("ts,k,v\n" + "".join(f"{t},{k},{v}\n" for t, k, v in rows))
+		put("in.csv", rows[:2900])
+		put("all.csv", rows)
+		put("sorted.csv", sorted(rows))
+		put("unique.csv", rows)
+		put("twice.csv", rows[:2900] + rows)
+		with open("pairs.csv", "w") as file:
+		    file.write("ts,k,v,right_ts,right_v\n" + "".join(f"{t},{k},{v},{t},{v}\n" for t, k, v in rows))
+		with open("firsts.csv", "w") as file:
+		    file.write("window_start,window_end,k,v_first,v_max\n")
+		    for k, v in sorted((k, v) for _, k, v in rows):
+		        file.write(f"1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,{k},{v},{v}\n")
+	END
+	common=(-t ts -w 1h -q)
+	"$bin/wm-sort" "${common[@]}" -C sort.st in.csv >sort.out
+	cp all.csv in.csv
+	"$bin/wm-sort" "${common[@]}" -C sort.st --eof flush in.csv >>sort.out
+	cmp sort.out sorted.csv
+	head -n 2901 all.csv >in.csv
+	"$bin/wm-dedup" "${common[@]}" -k k,v -C dedup.st in.csv >dedup.out
+	cp twice.csv in.csv
+	"$bin/wm-dedup" "${common[@]}" -k k,v -C dedup.st in.csv >>dedup.out
+	cmp dedup.out unique.csv
+	for windows in '--tumbling 1h' '--session 1h'; do
+		head -n 2901 all.csv >in.csv
+		# shellcheck disable=SC2086
+		"$bin/wm-window" "${common[@]}" $windows -g k -a first:v,max:v -C window.st in.csv >window.out
+		cp all.csv in.csv
+		# shellcheck disable=SC2086
+		"$bin/wm-window" "${common[@]}" $windows -g k -a first:v,max:v -C window.st --eof flush in.csv >>window.out
+		if [ "$windows" = '--tumbling 1h' ]; then
+			cmp window.out firsts.csv
+		else
+			# A session of one row begins with it.
+			cut -d, -f3- window.out | sort | cmp - <(cut -d, -f3- firsts.csv | sort)
+		fi
+		rm window.st*
+	done
+	head -n 2901 all.csv >left.csv
+	: >right.csv
+	"$bin/wm-join" "${common[@]}" -k k --between 0s,0s -C join.st left.csv right.csv >join.out
+	cp all.csv right.csv
+	cp all.csv left.csv
+	"$bin/wm-join" "${common[@]}" -k k --between 0s,0s -C join.st --eof flush left.csv right.csv >>join.out
+	sort join.out | cmp - <(sort pairs.csv)
+}
+
 @test "FILEs side by side: one that was finished and has not grown holds nothing back" {
 	printf 'ts\n1\n2\n' >a
 	printf 'ts\n40\n50\n' >b

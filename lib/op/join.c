@@ -992,9 +992,11 @@ wm_join_decode(struct wm_join *j, struct wm_get *in)
 		count = wm_get_varint(in);
 		if (in->failed || j->sides[s].added > WM_QUEUE_ARRIVAL_MASK || count > j->sides[s].added)
 			return false;
-		for (uint64_t i = 0; i < count; i++)
+		for (uint64_t i = 0; i < count; i++) {
+			wm_get_give_back(in);
 			if (!decode_row(j, s, &arrival_min, in))
 				return false;
+		}
 	}
 	return true;
 }
