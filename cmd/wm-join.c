@@ -8,6 +8,7 @@
 #include "cmd/band.h"
 #include "cmd/cli.h"
 #include "cmd/keep.h"
+#include "cmd/matches.h"
 #include "cmd/pairs.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
@@ -114,48 +115,12 @@ misuse_of(const char *option, const struct wm_err *err)
 	cli_misuse("%s: %s", option, err->message);
 }
 
-/* One end of a range: nothing is open. */
-static struct wm_join_end
-parse_end(struct wm_span text)
-{
-	struct wm_join_end end = { .is_open = text.len == 0 };
-	struct wm_err err;
-
-	if (!end.is_open && !wm_duration_parse_fixed(text, &end.us, &err))
-		misuse_of("--between", &err);
-	return end;
-}
-
-/* "LO,HI"; an end in round brackets is strict. */
-static void
-parse_between(struct wm_join_options *options, const char *between)
-{
-	struct wm_span text = wm_span_of(between), low, high, more;
-	bool is_low_strict = text.len > 0 && text.data[0] == '(';
-	bool is_high_strict = text.len > 0 && text.data[text.len - 1] == ')';
-
-	if (text.len > 0 && (text.data[0] == '(' || text.data[0] == '['))
-		text = wm_span(text.data + 1, text.len - 1);
-	if (text.len > 0 && (text.data[text.len - 1] == ')' || text.data[text.len - 1] == ']'))
-		text.len--;
-	if (!wm_list_next(&text, ',', &low) || !wm_list_next(&text, ',', &high) || wm_list_next(&text, ',', &more))
-		cli_misuse(
-			"--between: '%s': write LO,HI, as in -5m,1h; an end left empty is open, one in round brackets "
-			"strict",
-			between);
-	options->low = parse_end(low);
-	options->high = parse_end(high);
-	options->low.is_strict = is_low_strict && !options->low.is_open;
-	options->high.is_strict = is_high_strict && !options->high.is_open;
-	if (!options->low.is_open && !options->high.is_open && options->low.us > options->high.us)
-		cli_misuse("--between: '%s': LO is greater than HI: nothing would match", between);
-}
-
 static void
 parse_condition(struct joiner *j)
 {
 	const struct options *opt = j->opt;
 	struct wm_join_options *options = &j->options;
+	struct wm_err err;
 	int given = (opt->between != NULL) + (opt->tumbling != NULL) + (opt->as_of >= 0);
 
 	if (given > 1)
@@ -166,7 +131,8 @@ parse_condition(struct joiner *j)
 	options->is_spark = opt->common.is_spark;
 	options->low.is_open = options->high.is_open = true;
 	if (opt->between != NULL) {
-		parse_between(options, opt->between);
+		if (!matches_read_between(options, opt->between, &err))
+			misuse_of("--between", &err);
 	} else if (opt->tumbling != NULL) {
 		options->condition = WM_JOIN_TUMBLING;
 		options->size_us = windows_grid_us("--tumbling", wm_span_of(opt->tumbling), &opt->common);
@@ -174,7 +140,7 @@ parse_condition(struct joiner *j)
 		options->condition = WM_JOIN_AS_OF;
 		options->has_tolerance = opt->tolerance.text != NULL;
 		options->tolerance_us = opt->tolerance.us;
-		if (opt->type != WM_JOIN_INNER && opt->type != WM_JOIN_LEFT_OUTER)
+		if (!matches_have_type(options))
 			cli_misuse("--asof: is for --type inner and left");
 	}
 }
@@ -183,16 +149,10 @@ parse_condition(struct joiner *j)
 static void
 check_bounds(struct joiner *j)
 {
-	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
-	enum wm_join_type type = j->options.type;
-	bool needs_left = type != WM_JOIN_INNER && type != WM_JOIN_RIGHT_OUTER;
-	bool needs_right = type == WM_JOIN_RIGHT_OUTER || type == WM_JOIN_FULL_OUTER;
-
-	if ((needs_left && !wm_join_is_bounded(&j->options, LEFT)) ||
-		(needs_right && !wm_join_is_bounded(&j->options, RIGHT)))
+	if (!matches_come_to_an_end(&j->options))
 		cli_misuse("--type %s: a row would wait for ever to be matched: bound its wait with --between LO,HI, "
 			   "--tumbling SIZE or --asof backward",
-			types[type]);
+			matches_types[j->options.type]);
 	j->is_bounded = wm_join_is_bounded(&j->options, LEFT) && wm_join_is_bounded(&j->options, RIGHT);
 }
 
@@ -616,14 +576,13 @@ bytes(const void *self)
 static struct keep_options
 kept_options(const struct joiner *j)
 {
-	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
 	static const char *const forms[] = { "same", "csv", "tsv", "ndjson", "table" };
 	static const char *const stamps[] = { "later", "left", "right" };
 	const struct options *opt = j->opt;
 	const struct cli_common *right = &j->common[RIGHT];
 	struct keep_options kept = { 0 };
 
-	keep_option(&kept, "--type", types[opt->type]);
+	keep_option(&kept, "--type", matches_types[opt->type]);
 	keep_option(&kept, "--left-key", opt->key != NULL ? opt->key : opt->side_key[LEFT]);
 	keep_option(&kept, "--right-key", opt->key != NULL ? opt->key : opt->side_key[RIGHT]);
 	keep_option(&kept, "--right-time", right->time_column);

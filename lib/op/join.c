@@ -862,36 +862,33 @@ wm_join_bytes(const struct wm_join *j)
 		j->expiry.bytes + j->series_bytes + j->copies_bytes;
 }
 
-/* Writing and reading: as they came, a row of either kind. */
-struct written {
-	int64_t time_us;
-	uint64_t arrival;
-	bool is_matched;
-	const struct wm_entry *entry;
-	struct wm_span bytes;
-};
+static struct wm_join_held
+held_row(int64_t time_us, uint64_t arrival, bool is_matched, const struct wm_entry *entry, struct wm_span bytes)
+{
+	return (struct wm_join_held){ time_us, arrival, is_matched, entry != NULL,
+		entry == NULL ? wm_span(NULL, 0) : wm_entry_key(entry), bytes };
+}
 
 static int
-compare_written(const void *a, const void *b)
+compare_held(const void *a, const void *b)
 {
-	const struct written *row_a = a, *row_b = b;
+	const struct wm_join_held *row_a = a, *row_b = b;
 
 	return (row_a->arrival > row_b->arrival) - (row_a->arrival < row_b->arrival);
 }
 
-/* The rows that a side holds, to be freed. */
-static struct written *
-written_rows(const struct wm_join *j, enum wm_join_side s)
+struct wm_join_held *
+wm_join_held(const struct wm_join *j, enum wm_join_side s)
 {
 	const struct side *side = &j->sides[s];
-	struct written *rows = wm_reallocarray(NULL, side->held, sizeof(rows[0]));
+	struct wm_join_held *rows = wm_reallocarray(NULL, side->held, sizeof(rows[0]));
 	struct wm_queued **queued = wm_queue_items(&side->queue);
 	size_t count = 0, at_entry = 0;
 
 	for (size_t i = 0; i < side->queue.count; i++)
 		if ((queued[i]->mark & MARK_GONE) == 0)
-			rows[count++] = (struct written){ queued[i]->time_us, queued[i]->order,
-				(queued[i]->mark & MARK_MATCHED) != 0, entry_of(queued[i]), bytes_of(side, queued[i]) };
+			rows[count++] = held_row(queued[i]->time_us, queued[i]->order,
+				(queued[i]->mark & MARK_MATCHED) != 0, entry_of(queued[i]), bytes_of(side, queued[i]));
 	free(queued);
 	if (is_as_of(j) && s == RIGHT) {
 		for (struct wm_entry *entry; (entry = wm_keyed_next(&j->keys, &at_entry)) != NULL;) {
@@ -901,14 +898,24 @@ written_rows(const struct wm_join *j, enum wm_join_side s)
 			for (const struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL;) {
 				const struct copy *copy = item->item;
 
-				rows[count++] = (struct written){ item->time_us, copy->arrival, false, entry,
-					wm_span(copy->bytes, copy->len) };
+				rows[count++] = held_row(
+					item->time_us, copy->arrival, false, entry, wm_span(copy->bytes, copy->len));
 			}
 		}
-		qsort(rows, count, sizeof(rows[0]), compare_written);
+		qsort(rows, count, sizeof(rows[0]), compare_held);
 	}
 	assert(count == side->held);
 	return rows;
+}
+
+void
+wm_join_unpack(const struct wm_join *j, struct wm_span key, struct wm_span *columns)
+{
+	struct wm_get in;
+
+	wm_get_init(&in, key);
+	for (size_t i = 0; i < j->options.keys_count; i++)
+		columns[i] = j->options.keys_count == 1 ? key : wm_get_span(&in);
 }
 
 /* What a row is, in a byte. */
@@ -927,7 +934,7 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 	wm_put_i64(out, j->sides[RIGHT].watermark_us);
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
 		const struct side *side = &j->sides[s];
-		struct written *rows = written_rows(j, s);
+		struct wm_join_held *rows = wm_join_held(j, s);
 
 		wm_put_varint(out, side->added);
 		wm_put_varint(out, side->held);
@@ -935,10 +942,9 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 			wm_put_varint(out, rows[i].arrival);
 			wm_put_i64(out, rows[i].time_us);
 			wm_put_u8(out,
-				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) |
-					(rows[i].entry != NULL ? HAS_KEY : 0)));
-			if (rows[i].entry != NULL)
-				wm_put_span(out, wm_entry_key(rows[i].entry));
+				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) | (rows[i].has_key ? HAS_KEY : 0)));
+			if (rows[i].has_key)
+				wm_put_span(out, rows[i].key);
 			wm_put_span(out, rows[i].bytes);
 		}
 		free(rows);
