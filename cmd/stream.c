@@ -770,6 +770,7 @@ hand_out_watermark(struct stream *s, struct stream_row *row)
 	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
 		row->source = 0;
 	s->is_punctuated = false;
+	s->attend_row -= s->attend_row < STATE_ROWS_AN_ADVANCE ? s->attend_row : STATE_ROWS_AN_ADVANCE;
 	return STREAM_WATERMARK;
 }
 

@@ -418,6 +418,33 @@ head_of_windows=window_start,window_end,count
 	cmp st before
 }
 
+# over: how many KiB over the limit of a message.
+over() {
+	[[ $output =~ 'the state takes '([0-9]+)' KiB, and '([0-9]+)' KiB are allowed' ]] || return 1
+	[ "$(grep -c 'the state takes' <<<"$output")" -eq 1 ] || return 1
+	echo $((BASH_REMATCH[1] - BASH_REMATCH[2]))
+}
+
+@test "the state limit: rows that cost much are looked at more often" {
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 20000; i++) printf "%d,%d\n", i % 50, i }' >in.csv
+	# Each row is in 600 windows, that is 100 KiB: the 2000 of a read would be 200 MiB.
+	run -4 "$bin/wm-window" -t ts -w 1h --sliding 10m,1s -g k --early 1rows --state-limit 10M in.csv
+	# no more than what one row adds where all tables double
+	[ "$(over)" -lt 10240 ]
+	# Each row is 64 KiB: 16 of them are a read.
+	awk 'BEGIN { x = "x"; while (length(x) < 65536) x = x x; print "ts,k"; for (i = 0; i < 100; i++) print i "," i x }' >large.csv
+	run -4 "$bin/wm-sort" -t ts -w 1h --state-limit 2M large.csv
+	[ "$(over)" -lt 70 ]
+	run -4 "$bin/wm-dedup" -t ts -w 1h --state-limit 2M large.csv
+	[ "$(over)" -lt 70 ]
+	# memory for keys is taken in larger and larger pieces
+	run -4 "$bin/wm-window" -t ts -w 1h --tumbling 1h -g k --state-limit 2M large.csv
+	[ "$(over)" -lt 400 ]
+	# It is said once, whichever input it is.
+	run -4 "$bin/wm-join" -t ts -w 1h -k k --between 0s,1h --state-limit 2M large.csv large.csv
+	[ "$(over)" -lt 200 ]
+}
+
 @test "counters are of all runs, run has this one's" {
 	printf 'ts\n1\nx\n12\n' >in.csv
 	run -1 window --report r in.csv
