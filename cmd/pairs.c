@@ -616,6 +616,8 @@ pairs_decode(struct pairs *p, struct wm_get *in)
 void
 pairs_put_punctuation(struct pairs *p, const struct wm_value *watermark)
 {
+	/* It may be the first that comes behind what an earlier run has written. */
+	learn(p);
 	if (p->is_begun)
 		outputs_put_lone(p->outputs, p->names_count - 1, watermark);
 }

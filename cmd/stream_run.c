@@ -372,10 +372,16 @@ stream_end_common_batch(struct stream *s, const struct report_state *state, int6
 }
 
 bool
+stream_is_stopping(const struct stream *s)
+{
+	return stream_signals.stop_signal != 0 || s->run->is_at_limit;
+}
+
+bool
 stream_is_held(const struct stream *s)
 {
-	return stream_signals.stop_signal != 0 || s->is_strict_stop || s->run->is_at_limit ||
-		s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
+	return stream_is_stopping(s) || s->is_strict_stop || s->common->eof == CLI_EOF_HOLD ||
+		s->common->eof == CLI_EOF_TRIGGER;
 }
 
 /* Finishing */

@@ -491,8 +491,8 @@ run(struct joiner *j)
 	}
 }
 
-/* One side's rows of the batch that is next there. */
-static void
+/* One side's rows of the batch that is next there; false if its end was not met. */
+static bool
 run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 {
 	struct stream_row row;
@@ -504,30 +504,59 @@ run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 			judge(j, side, &row);
 	if (item == STREAM_WATERMARK && row.watermark_us != WM_TIME_END)
 		*watermark_us = row.watermark_us;
+	return item == STREAM_WATERMARK;
 }
 
-/* Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks move. */
-static void
+/* Whether the run stops here, and what is left of the batch is for the next one. Without -C there is none. */
+static bool
+is_stopping(const struct joiner *j)
+{
+	return j->opt->common.checkpoint != NULL && stream_is_stopping(j->streams[LEFT]);
+}
+
+/*
+ * The sides that have rows of the batch that is next, or may have: one that is open, as the run before was stopped in it, goes before
+ * all others. False if there is none.
+ */
+static bool
+find_batch(const struct joiner *j, bool has[SIDES])
+{
+	int64_t numbers[SIDES];
+	bool is_open[SIDES];
+
+	for (size_t i = 0; i < SIDES; i++)
+		has[i] = is_open[i] = stream_open_batch(j->streams[i], &numbers[i]);
+	for (size_t i = 0; i < SIDES; i++)
+		if (!is_open[i])
+			has[i] = stream_peek_batch(j->streams[i], &numbers[i]);
+	if (!has[LEFT] || !has[RIGHT] || numbers[LEFT] == numbers[RIGHT])
+		return has[LEFT] || has[RIGHT];
+	bool is_left = is_open[LEFT] == is_open[RIGHT] ? numbers[LEFT] < numbers[RIGHT] : is_open[LEFT];
+	has[is_left ? RIGHT : LEFT] = false;
+	return true;
+}
+
+/*
+ * Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks
+ * move. False if the run was stopped: in the rows of one side, with those of the batch behind it not read; or between two batches.
+ */
+static bool
 run_common_batches(struct joiner *j)
 {
-	int64_t numbers[SIDES], next_us[SIDES];
+	enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
+	int64_t next_us[SIDES];
 	bool has[SIDES];
 
-	for (;;) {
+	while (find_batch(j, has) && !is_stopping(j)) {
+		/* Of a side that was through with the batch when the run before was stopped it has moved already. */
+		for (size_t i = 0; i < SIDES; i++)
+			next_us[i] = stream_watermark_us(j->streams[i]);
 		for (size_t i = 0; i < SIDES; i++) {
-			has[i] = stream_peek_batch(j->streams[i], &numbers[i]);
-			next_us[i] = j->in_force_us[i];
+			enum wm_join_side side = i == 0 ? first : (enum wm_join_side)(1 - first);
+
+			if (has[side] && !run_batch(j, side, &next_us[side]) && is_stopping(j))
+				return false;
 		}
-		if (!has[LEFT] && !has[RIGHT])
-			break;
-		enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
-		enum wm_join_side second = (enum wm_join_side)(1 - first);
-		bool is_first = has[first] && (!has[second] || numbers[first] <= numbers[second]);
-		bool is_second = has[second] && (!has[first] || numbers[second] <= numbers[first]);
-		if (is_first)
-			run_batch(j, first, &next_us[first]);
-		if (is_second)
-			run_batch(j, second, &next_us[second]);
 		int64_t before_us = combined_us(j);
 		j->spark_before_us = before_us;
 		for (size_t i = 0; i < SIDES; i++)
@@ -539,6 +568,7 @@ run_common_batches(struct joiner *j)
 		struct report_state state = state_of(j);
 		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
 	}
+	return !is_stopping(j);
 }
 
 /* What is kept from run to run: i64 watermark in force of the left · of the right · of the batch before · the rows held. */
@@ -712,9 +742,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
 	stream_resume(j.streams[LEFT]);
-	if (is_sharing_batches(&j))
-		run_common_batches(&j);
-	run(&j);
+	if (!is_sharing_batches(&j) || run_common_batches(&j))
+		run(&j);
 
 	struct report_state held = state_of(&j);
 	stream_set_state(j.streams[LEFT], &held);

@@ -334,6 +334,83 @@ head_of_windows=window_start,window_end,count
 		1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1
 }
 
+# The batches of the left are 1, 2, 3, 5, those of the right 1, 3, 4, 5: some of one side alone, and one of many rows.
+common_batches() {
+	printf '%s\n' n,ts,k,x 1,1,a,p 1,2,b,q 2,12,a,r 3,25,a,s 3,21,b,t 3,26,c,u 5,60,a,v 5,61,b,w >left.csv
+	printf '%s\n' n,ts,k,y 1,2,a,P 1,3,c,Q 3,24,a,R 3,1,a,late 3,27,b,S 4,50,c,T 5,58,a,U 5,62,a,V >right.csv
+}
+
+@test "wm-join: a signal anywhere in the batches that both inputs share" {
+	join() {
+		wm-join -q -t ts -w 5s -k k --between -5s,5s --type full --trigger column:n "$@"
+	}
+	PATH=$bin:$PATH
+	common_batches
+	join left.csv right.csv >want
+	# pairs, and rows that found none: left ones first, at the end of a batch
+	[ "$(wc -l <want)" -gt 12 ]
+	local side rows at
+	for side in left right; do
+		if [ $side = left ]; then inputs=(- right.csv); else inputs=(left.csv -); fi
+		rows=$(wc -l <$side.csv)
+		for ((at = 1; at <= rows; at++)); do
+			rm -f st st.* out
+			head -n $at $side.csv >part
+			run -143 "$interrupt" SIGTERM part "$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s --type full \
+				--trigger column:n -C st --out out "${inputs[@]}"
+			tail -n +$((at + 1)) $side.csv | join -C st --eof flush --out out "${inputs[@]}"
+			cmp want out || { echo "$side stopped behind line $at" && return 1; }
+		done
+	done
+}
+
+@test "wm-join: a signal behind each row of an input, in a batch that both share" {
+	common_batches
+	local side at options
+	for options in '--type full' '--type left --compat spark' '--type semi --compat spark' '--type inner --stamp later'; do
+		# shellcheck disable=SC2086
+		join() {
+			"$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s $options --trigger column:n "$@"
+		}
+		join left.csv right.csv >want
+		for side in left right; do
+			if [ $side = left ]; then inputs=(- right.csv); else inputs=(left.csv -); fi
+			rm -f st st.* out
+			for ((at = 1; at <= $(wc -l <$side.csv); at++)); do
+				sed -n ${at}p $side.csv >part
+				# shellcheck disable=SC2086
+				run -143 "$interrupt" SIGTERM part "$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s $options \
+					--trigger column:n -C st --out out "${inputs[@]}"
+			done
+			join -C st --eof flush --out out "${inputs[@]}" </dev/null
+			cmp want out || { echo "$side, $options" && return 1; }
+		done
+	done
+}
+
+@test "wm-join: the state limit anywhere in the batches that both inputs share" {
+	join() {
+		"$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s --type full --trigger column:n "$@"
+	}
+	awk -v seed=1 'BEGIN { srand(seed); print "n,ts,k,x"
+		for (n = 0; n < 30; n++) for (i = rand() * 9; i > 1; i--) printf "%d,%d,%d,l%d\n", n, n * 9 + rand() * 20, rand() * 5, j++ }' >left.csv
+	awk -v seed=2 'BEGIN { srand(seed); print "n,ts,k,y"
+		for (n = 0; n < 30; n++) for (i = rand() * 9; i > 1; i--) printf "%d,%d,%d,r%d\n", n, n * 9 + rand() * 20, rand() * 5, j++ }' >right.csv
+	join left.csv right.csv >want
+	local limit status stopped=0
+	for ((limit = 1000; limit < 12000; limit += 150)); do
+		rm -f st st.* out
+		status=0
+		join -C st --eof flush --state-limit $limit --out out left.csv right.csv 2>/dev/null || status=$?
+		if [ $status -eq 4 ]; then
+			stopped=$((stopped + 1))
+			join -C st --eof flush --out out left.csv right.csv
+		fi
+		cmp want out || { echo "stopped at $limit" && return 1; }
+	done
+	[ $stopped -gt 10 ]
+}
+
 @test "SIGHUP: a side file that was moved away is not cut back" {
 	mkfifo pipe
 	"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st --late late.csv --out out.csv pipe 3>&- &
