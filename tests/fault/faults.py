@@ -32,8 +32,8 @@ MEMORY = f"{CALLS}:{BUILT / 'fail_memory.so'}"
 SIDES = ["--late", "late", "--rejects", "rejects"]
 COMMON = ["-C", "st", "--checkpoint-every", "4rows", "-q"]
 TOOLS = {
-    "wm-window": (["-t", "ts", "-w", "5s", "--tumbling", "10s", "-g", "k", "-a", "count,sum:v,p50:v,distinct:k,first:k", *SIDES],
-                  "csv"),
+    "wm-window": (["-t", "ts", "-w", "5s", "--tumbling", "10s", "-g", "k", "-a", "count,sum:v,p50:v,distinct:k,first:k",
+                   "--metrics", "m.prom", *SIDES], "csv"),
     "wm-dedup": (["-t", "ts", "-w", "5s", "-k", "k,v", "--duplicates", "duplicates", *SIDES], "json"),
     "wm-sort": (["-t", "ts", "-w", "5s", *SIDES], "csv"),
     "wm-join": (["-t", "ts", "-w", "5s", "-k", "k", "--between", "-5s,5s", "--type", "full", "--late-left", "late",
