@@ -43,7 +43,9 @@ TOOLS = {
 }
 OUTPUTS = ("out", "late", "rejects", "duplicates")
 KEPT = ("st", "st.prev")
-ROWS = [(1, "a", 5), (9, "b", 2), (3, "a", 7), (12, "a", ""), ("x", "b", 1), (21, "b", 3), (2, "a", 4), (18, "b", 2), (33, "c", 8),
+# The state is of more than one piece, and a text longer than one.
+LONG = "long" * 20000
+ROWS = [(1, "a", 5), (9, "b", 2), (3, LONG, 7), (12, "a", ""), ("x", "b", 1), (21, "b", 3), (2, "a", 4), (18, "b", 2), (33, "c", 8),
         (31, "a", 1), (30, "a", 6), (47, "b", 2), (5, "c", 9), (47, "b", 2)]
 
 # What fails, and how. With errno 0 a read or a write is short.
