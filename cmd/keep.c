@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
@@ -264,6 +265,10 @@ decode_stream(const struct keep_stream *stream, struct wm_get *in)
 	*stream->highest_us = wm_get_i64(in);
 	*stream->watermark_us = wm_get_i64(in);
 	*stream->is_punctuated = wm_get_u8(in) != 0;
+	/* It is an event time, and others are taken from it. */
+	if (*stream->highest_us != WM_TIME_NONE &&
+		(*stream->highest_us < -WM_DURATION_US_MAX || *stream->highest_us > WM_DURATION_US_MAX))
+		return false;
 	return wm_trigger_decode(stream->trigger, in) && sources_decode(stream->sources, in);
 }
 
