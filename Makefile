@@ -27,7 +27,7 @@ VERSION := 0.1.0
 
 TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
-CMD := advice band cli contents explain expose held inputs keep memory metrics outputs pairs passing plot progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal windows
+CMD := advice band cli contents explain expose held inputs keep matches memory metrics outputs pairs passing plot progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
@@ -47,7 +47,7 @@ UNIT := \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry index keyed ordered pool queue series shelves table \
 	dedup fill join keys lag merge sessions slices sort windowing \
-	memory metrics progress report resume terminal
+	held memory metrics progress report resume terminal
 
 FUZZ := checkpoint lines records
 

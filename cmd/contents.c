@@ -259,9 +259,8 @@ decode(struct contents *contents, struct wm_err *err)
 
 		if (!sections_open(&contents->file, part, version, contents->path, &in, err))
 			return false;
-		if (!decode_part(contents, part, &in))
-			return sections_damaged(part, contents->path, err);
-		if (!sections_close(part, contents->path, &in, err))
+		bool is_decoded = decode_part(contents, part, &in);
+		if (!sections_close(&contents->file, part, contents->path, is_decoded, &in, err))
 			return false;
 	}
 	return true;

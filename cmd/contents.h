@@ -46,7 +46,7 @@ struct contents_stream {
 	struct wm_guard *guards; /* one a source; NULL: there are none */
 };
 
-/* Fields are for reading. Texts are borrowed from the file, which stays mapped until the release. */
+/* Fields are for reading. Texts are borrowed from the file, which is held until the release. */
 struct contents {
 	const char *path; /* borrowed */
 	struct wm_checkpoint file;

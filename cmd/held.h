@@ -12,11 +12,13 @@
 
 #include "cmd/contents.h"
 #include "lib/op/dedup.h"
+#include "lib/op/join.h"
+#include "lib/op/lag.h"
 #include "lib/op/sessions.h"
 #include "lib/op/sort.h"
 #include "lib/op/windowing.h"
 
-/* Fields are for reading. At most one of the operators is there: none for tools that are not taken apart, and where the state begins anew. */
+/* Fields are for reading. At most one of the operators is there: none for wm-stamp, which has none, and where the state begins anew. */
 struct held {
 	struct wm_agg *agg;
 	struct wm_windows windows;
@@ -27,11 +29,22 @@ struct held {
 	struct wm_sessions *sessions;
 	struct wm_sort *sort;
 	struct wm_dedup *dedup;
+	struct wm_join *join;
+	struct wm_buf waiting; /* of wm-join: rows that wait for the columns of a side, as cmd/pairs keeps them */
+	struct wm_lag *lag;
+	bool has_told;   /* wm-stamp: */
+	int64_t told_us; /* the watermark that was written last, or WM_TIME_NONE */
 };
 
 /* The contents have to outlive it. On failure (WM_ERR_IO) there is nothing to close. */
 WM_MUST_CHECK bool held_open(struct contents *c, struct held *held, struct wm_err *err);
 void held_close(struct held *held);
+
+/*
+ * All windows of mode update, of which the operator lets go only what changed: it becomes one of mode complete, which lets go
+ * everything at each advance but the last. The state is read anew; on failure (WM_ERR_IO) there is the close alone.
+ */
+WM_MUST_CHECK bool held_turn_complete(struct contents *c, struct held *held, struct wm_err *err);
 
 /* The windows of wm-window; *has_windows is false where there are none: sessions, another tool. */
 WM_MUST_CHECK bool held_windows(struct contents *c, struct wm_windows *windows, bool *has_windows, struct wm_err *err);

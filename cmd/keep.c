@@ -7,15 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
 
 /* A commit takes one part in so many of the time, at most. */
 #define SHARE_OF_TIME 20
-
-/* The state goes to the file in pieces of this size. */
-#define PIECE_BYTES ((size_t)1 << 20)
 
 struct keep {
 	const struct cli_common *common;
@@ -267,6 +265,10 @@ decode_stream(const struct keep_stream *stream, struct wm_get *in)
 	*stream->highest_us = wm_get_i64(in);
 	*stream->watermark_us = wm_get_i64(in);
 	*stream->is_punctuated = wm_get_u8(in) != 0;
+	/* It is an event time, and others are taken from it. */
+	if (*stream->highest_us != WM_TIME_NONE &&
+		(*stream->highest_us < -WM_DURATION_US_MAX || *stream->highest_us > WM_DURATION_US_MAX))
+		return false;
 	return wm_trigger_decode(stream->trigger, in) && sources_decode(stream->sources, in);
 }
 
@@ -333,23 +335,19 @@ decode_found(struct keep *keep, struct wm_get *in)
 static void
 open_section(const struct keep *keep, enum wm_checkpoint_part part, uint32_t version, struct wm_get *in)
 {
-	struct wm_checkpoint loaded = { 0 };
 	struct wm_err err;
 
-	loaded.sections[part] = resume_section(keep->resume, part);
-	if (!sections_open(&loaded, part, version, keep->common->checkpoint, in, &err))
+	if (!sections_open(resume_loaded(keep->resume), part, version, keep->common->checkpoint, in, &err))
 		cli_die(&err);
 }
 
 static void
-close_section(const struct keep *keep, enum wm_checkpoint_part part, bool is_decoded, const struct wm_get *in)
+close_section(const struct keep *keep, enum wm_checkpoint_part part, bool is_decoded, struct wm_get *in)
 {
 	struct wm_err err;
 
-	if (is_decoded && sections_close(part, keep->common->checkpoint, in, &err))
+	if (sections_close(resume_loaded(keep->resume), part, keep->common->checkpoint, is_decoded, in, &err))
 		return;
-	if (!is_decoded)
-		(void)sections_damaged(part, keep->common->checkpoint, &err);
 	resume_name_way_back(keep->resume, &err);
 	cli_die(&err);
 }
@@ -358,7 +356,7 @@ static void
 decode_state(struct keep *keep)
 {
 	uint32_t version = keep->state == NULL ? KEEP_STATE_ANEW : keep->state->version;
-	bool is_anew = resume_section(keep->resume, WM_CHECKPOINT_STAT).version == KEEP_STATE_ANEW;
+	bool is_anew = resume_loaded(keep->resume)->sections[WM_CHECKPOINT_STAT].version == KEEP_STATE_ANEW;
 	struct wm_get in;
 
 	open_section(keep, WM_CHECKPOINT_STAT, version, &in);
@@ -532,23 +530,33 @@ keep_begin(struct keep *keep, struct outputs *outputs, const struct report *repo
 
 /* Committing */
 
-/* The state, in pieces. */
+/* Where the state goes as it is encoded. */
+struct state_sink {
+	struct resume *resume;
+	bool failed;
+	struct wm_err *err;
+};
+
+static void
+put_piece(void *self, struct wm_span bytes)
+{
+	struct state_sink *to = self;
+
+	to->failed = to->failed || !resume_commit_put(to->resume, bytes, to->err);
+}
+
 static bool
 put_state(struct keep *keep, struct wm_err *err)
 {
+	struct state_sink to = { .resume = keep->resume, .err = err };
+	const struct wm_buf_sink sink = { &to, put_piece };
 	struct wm_buf state;
-	bool is_put = true;
 
-	wm_buf_init(&state, WM_BUF_UNBOUNDED);
+	wm_buf_init_sink(&state, &sink);
 	keep->state->encode(keep->state->self, &state);
-	for (size_t at = 0; at < state.len && is_put; at += PIECE_BYTES) {
-		size_t left = state.len - at;
-
-		is_put = resume_commit_put(
-			keep->resume, wm_span(state.data + at, left < PIECE_BYTES ? left : PIECE_BYTES), err);
-	}
+	wm_buf_flush(&state);
 	wm_buf_release(&state);
-	return is_put;
+	return !to.failed;
 }
 
 void

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/cli.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/event/watermark.h"
@@ -217,10 +218,10 @@ static int
 open_beside(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-	int fd = open(path, flags, 0600);
+	int fd = cli_open(path, flags, 0600);
 
 	if (fd == -1 && errno == EEXIST && unlink(path) == 0)
-		fd = open(path, flags, 0600);
+		fd = cli_open(path, flags, 0600);
 	return fd;
 }
 

@@ -332,15 +332,33 @@ put_part(struct pairs *p, struct wm_span part, size_t columns_count, bool *has_a
 	*has_any = true;
 }
 
-/* What the result shows of the left beside a right row that was kept as it came. */
+struct pairs_kept
+pairs_kept(struct wm_span bytes)
+{
+	struct pairs_kept kept = { 0 };
+	struct wm_get in;
+	uint32_t len;
+
+	wm_get_init(&in, bytes);
+	struct wm_span head = wm_get_bytes(&in, sizeof(len));
+	if (!in.failed) {
+		memcpy(&len, head.data, sizeof(len));
+		kept.is_whole = len == KEPT_WHOLE;
+		kept.text = kept.is_whole ? wm_get_span(&in) : wm_get_bytes(&in, len);
+		kept.rest = wm_get_bytes(&in, wm_get_left(&in));
+	}
+	kept.failed = in.failed;
+	return kept;
+}
+
+/* What the result shows of the left beside a right row that was kept as it came; rest: what stands behind that. */
 static struct wm_span
-absent_of(struct pairs *p, struct wm_span right)
+absent_of(struct pairs *p, struct wm_span rest)
 {
 	struct wm_value keys[WM_KEYS_MAX];
 	struct wm_get in;
 
-	wm_get_init(&in, wm_span(right.data + sizeof(uint32_t), right.len - sizeof(uint32_t)));
-	wm_get_span(&in);
+	wm_get_init(&in, rest);
 	for (size_t i = 0; i < p->sides[WM_JOIN_RIGHT].keys_count; i++) {
 		keys[i].kind = (enum wm_kind)wm_get_u8(&in);
 		keys[i].text = wm_get_span(&in);
@@ -355,24 +373,19 @@ static void
 put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *row, bool *has_any)
 {
 	const struct side *side = &p->sides[number];
-	struct wm_span bytes = row->bytes[number], part = wm_buf_span(&side->absent);
-	struct wm_get in;
-	uint32_t len;
+	struct wm_span part = wm_buf_span(&side->absent);
 
 	if (!row->has[number] && number == WM_JOIN_LEFT && p->options.is_left_optional) {
-		bytes = row->bytes[WM_JOIN_RIGHT];
-		memcpy(&len, bytes.data, sizeof(len));
-		if (len == KEPT_WHOLE)
-			part = absent_of(p, bytes);
-		else
-			part = wm_span(bytes.data + sizeof(len) + len, bytes.len - sizeof(len) - len);
+		struct pairs_kept right = pairs_kept(row->bytes[WM_JOIN_RIGHT]);
+
+		part = right.is_whole ? absent_of(p, right.rest) : right.rest;
 	} else if (row->has[number]) {
-		memcpy(&len, bytes.data, sizeof(len));
-		part = wm_span(bytes.data + sizeof(len), len);
-		if (len == KEPT_WHOLE) {
-			wm_get_init(&in, wm_span(bytes.data + sizeof(len), bytes.len - sizeof(len)));
+		struct pairs_kept own = pairs_kept(row->bytes[number]);
+
+		part = own.text;
+		if (own.is_whole) {
 			wm_buf_reset(&p->part);
-			put_fields(p, number, wm_get_span(&in), &p->part);
+			put_fields(p, number, own.text, &p->part);
 			part = wm_buf_span(&p->part);
 		}
 	}
@@ -442,9 +455,8 @@ wait_for_columns(struct pairs *p, const struct wm_join_row *row, const struct wm
 	}
 }
 
-/* The next row that waits; false if there is none, or what is left is none. */
-static bool
-next_waiting(struct wm_get *in, struct wm_join_row *row, struct wm_value stamps[2])
+bool
+pairs_next_waiting(struct wm_get *in, struct wm_join_row *row, struct wm_value stamps[2])
 {
 	if (wm_get_left(in) == 0)
 		return false;
@@ -468,7 +480,7 @@ put_waiting(struct pairs *p)
 	struct wm_get in;
 
 	wm_get_init(&in, wm_buf_span(&p->waiting));
-	while (next_waiting(&in, &row, stamps))
+	while (pairs_next_waiting(&in, &row, stamps))
 		put_row(p, &row, stamps);
 	wm_buf_release(&p->waiting);
 	wm_buf_init(&p->waiting, WM_BUF_UNBOUNDED);
@@ -577,18 +589,24 @@ pairs_encode(const struct pairs *p, struct wm_buf *out)
 		wm_put_span(out, wm_buf_span(&p->waiting));
 }
 
+struct wm_span
+pairs_get_waiting(struct wm_get *in)
+{
+	return wm_get_left(in) == 0 ? wm_span(NULL, 0) : wm_get_span(in);
+}
+
 bool
 pairs_decode(struct pairs *p, struct wm_get *in)
 {
-	struct wm_span waiting = wm_get_left(in) == 0 ? wm_span(NULL, 0) : wm_get_span(in);
+	struct wm_span waiting = pairs_get_waiting(in);
 	struct wm_value stamps[2];
 	struct wm_join_row row;
 	struct wm_get rest;
 
 	wm_get_init(&rest, waiting);
-	while (next_waiting(&rest, &row, stamps))
+	while (pairs_next_waiting(&rest, &row, stamps))
 		for (size_t i = 0; i < WM_JOIN_SIDES; i++)
-			if (row.has[i] && row.bytes[i].len < sizeof(uint32_t))
+			if (row.has[i] && pairs_kept(row.bytes[i]).failed)
 				return false;
 	if (waiting.len != 0)
 		wm_buf_add(&p->waiting, waiting.data, waiting.len);
@@ -598,6 +616,8 @@ pairs_decode(struct pairs *p, struct wm_get *in)
 void
 pairs_put_punctuation(struct pairs *p, const struct wm_value *watermark)
 {
+	/* It may be the first that comes behind what an earlier run has written. */
+	learn(p);
 	if (p->is_begun)
 		outputs_put_lone(p->outputs, p->names_count - 1, watermark);
 }

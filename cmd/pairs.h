@@ -45,12 +45,28 @@ bool pairs_needs_left(const struct pairs *pairs);
 /* Writes a row; stamps: two values, where is_stamped. */
 void pairs_put(struct pairs *pairs, const struct wm_join_row *row, const struct wm_value *stamps);
 
+/*
+ * A row of a side as it is kept: its text is what it adds to rows of the result, or, where is_whole, the line as it came. rest: what else
+ * stands there. Where it failed, the bytes are no such row, and the texts are empty.
+ */
+struct pairs_kept {
+	bool failed;
+	bool is_whole;
+	struct wm_span text;
+	struct wm_span rest;
+};
+struct pairs_kept pairs_kept(struct wm_span bytes);
+
 /* Punctuation, where is_stamped. */
 void pairs_put_punctuation(struct pairs *pairs, const struct wm_value *watermark);
 
 /* Rows that were put and wait for the columns of a side: what is kept of them, at the end, for the same sides and options. */
 void pairs_encode(const struct pairs *pairs, struct wm_buf *out);
 WM_MUST_CHECK bool pairs_decode(struct pairs *pairs, struct wm_get *in);
+
+/* What was encoded, without the pairs: the rows, borrowed from *in. Then one after the other; false if there is none, or what is left is none. */
+struct wm_span pairs_get_waiting(struct wm_get *in);
+WM_MUST_CHECK bool pairs_next_waiting(struct wm_get *rows, struct wm_join_row *row, struct wm_value stamps[2]);
 
 /* Both streams have ended: a result without rows has its header all the same. */
 void pairs_end(struct pairs *pairs);

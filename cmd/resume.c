@@ -351,7 +351,7 @@ decode_outputs(struct resume *r, struct wm_get *in)
 
 /* A section of ours. */
 static bool
-open_section(const struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
+open_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
 	return sections_open(&r->loaded, part, RESUME_SECTION_VERSION, r->setup.path, in, err);
 }
@@ -370,9 +370,9 @@ resume_name_way_back(const struct resume *r, struct wm_err *err)
 }
 
 static bool
-close_section(const struct resume *r, enum wm_checkpoint_part part, const struct wm_get *in, struct wm_err *err)
+close_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
-	if (sections_close(part, r->setup.path, in, err))
+	if (sections_close(&r->loaded, part, r->setup.path, true, in, err))
 		return true;
 	resume_name_way_back(r, err);
 	return false;
@@ -577,11 +577,11 @@ resume_is_closed(const struct resume *r)
 	return r->is_closed;
 }
 
-struct wm_checkpoint_section
-resume_section(const struct resume *r, enum wm_checkpoint_part part)
+struct wm_checkpoint *
+resume_loaded(struct resume *r)
 {
 	assert(!r->is_fresh && !r->has_begun);
-	return r->loaded.sections[part];
+	return &r->loaded;
 }
 
 struct wm_span
@@ -709,12 +709,20 @@ compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+static int
+by_path_alone(const void *a, const void *b)
+{
+	const struct entry *one = *(const struct entry *const *)a, *other = *(const struct entry *const *)b;
+
+	return strcmp(one->path, other->path);
+}
+
 /* Where one path has several entries, those with a position come first: they are told by their content. */
 static int
 by_path(const void *a, const void *b)
 {
 	const struct entry *one = *(const struct entry *const *)a, *other = *(const struct entry *const *)b;
-	int order = strcmp(one->path, other->path);
+	int order = by_path_alone(a, b);
 
 	return order != 0 ? order : compare_numbers(other->offset, one->offset);
 }
@@ -756,15 +764,18 @@ find(struct entry *const *entries, size_t count, const struct entry *key, compar
 	return low;
 }
 
-/* Same path and content; at offset 0 the path is all there is. */
+/*
+ * Takes the first entry of the same content among those that are the same as a key, which begin where it stands in their order. With
+ * needs_content those at offset 0, of which no content is known, are none.
+ */
 static bool
-match_path(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
+match_same(struct resume *r, struct input *input, struct entry *const *files, size_t count, const struct entry *key,
+	compare *order, compare *same, bool needs_content, struct wm_err *err)
 {
-	struct entry key = { .path = input->path, .offset = UINT64_MAX };
 	bool is_same;
 
-	for (size_t i = find(files, count, &key, by_path); i < count && strcmp(files[i]->path, input->path) == 0; i++) {
-		if (files[i]->is_taken)
+	for (size_t i = find(files, count, key, order); i < count && same(&files[i], &key) == 0; i++) {
+		if (files[i]->is_taken || (needs_content && files[i]->offset == 0))
 			continue;
 		if (!input_holds(r, input, files[i], &is_same, err))
 			return false;
@@ -776,25 +787,22 @@ match_path(struct resume *r, struct input *input, struct entry *const *files, si
 	return true;
 }
 
+/* Same path and content; at offset 0 the path is all there is. */
+static bool
+match_path(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
+{
+	const struct entry key = { .path = input->path, .offset = UINT64_MAX };
+
+	return match_same(r, input, files, count, &key, by_path, by_path_alone, false, err);
+}
+
 /* Same device, inode and content. */
 static bool
 match_inode(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
 {
-	struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino };
-	const struct entry *wanted = &key;
-	bool is_same;
+	const struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino };
 
-	for (size_t i = find(files, count, &key, by_inode); i < count && by_inode(&files[i], &wanted) == 0; i++) {
-		if (files[i]->is_taken || files[i]->offset == 0)
-			continue;
-		if (!input_holds(r, input, files[i], &is_same, err))
-			return false;
-		if (is_same) {
-			take(input, files[i]);
-			break;
-		}
-	}
-	return true;
+	return match_same(r, input, files, count, &key, by_inode, by_inode, true, err);
 }
 
 /* Same content, where that of the entry is no longer at its own path. */

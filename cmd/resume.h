@@ -6,7 +6,7 @@
  *     resume_add_input(r, name, fd);           each operand, in order
  *     resume_add_output(r, "--late", fd);      each output that is open
  *     resume_decide(r, &err);                  what to do with each; nothing is touched yet
- *     resume_section(r, WM_CHECKPOINT_STAT)    the tool and the stream decode theirs
+ *     resume_loaded(r)                        the tool and the stream decode their sections
  *     resume_commit_...                        the first commit, which also cuts outputs back
  *     resume_start(r, i), resume_output_length(r, i)
  *     ...                                      read, write; commit now and then
@@ -91,7 +91,7 @@ bool resume_is_fresh(const struct resume *r);
 bool resume_is_closed(const struct resume *r);
 
 /* A section as loaded: WMRK, CNTR and STAT are the caller's. Until the first commit. Not when fresh. */
-struct wm_checkpoint_section resume_section(const struct resume *r, enum wm_checkpoint_part part);
+struct wm_checkpoint *resume_loaded(struct resume *r);
 
 /* Adds to the message of a damage how to go back to the checkpoint before, where there is one. */
 void resume_name_way_back(const struct resume *r, struct wm_err *err);

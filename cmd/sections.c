@@ -10,8 +10,8 @@ enum input_flag { INPUT_PIPE = 1, INPUT_AT_END = 2, INPUT_OPERAND = 4 };
 #define OUTPUT_BYTES_LEAST 35
 
 bool
-sections_open(const struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, uint32_t version_max,
-	const char *path, struct wm_get *in, struct wm_err *err)
+sections_open(struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, uint32_t version_max, const char *path,
+	struct wm_get *in, struct wm_err *err)
 {
 	const struct wm_checkpoint_section *section = &checkpoint->sections[part];
 
@@ -20,14 +20,22 @@ sections_open(const struct wm_checkpoint *checkpoint, enum wm_checkpoint_part pa
 			"%s: has section %s in version %" PRIu32 ", and this program knows up to %" PRIu32
 			": use the newer wm that wrote it",
 			path, wm_checkpoint_part_name(part), section->version, version_max);
-	wm_get_init(in, section->payload);
+	if (part == WM_CHECKPOINT_STAT)
+		wm_checkpoint_open_state(checkpoint, in);
+	else
+		wm_get_init(in, section->payload);
 	return true;
 }
 
 bool
-sections_close(enum wm_checkpoint_part part, const char *path, const struct wm_get *in, struct wm_err *err)
+sections_close(struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, const char *path, bool is_decoded,
+	struct wm_get *in, struct wm_err *err)
 {
-	return (!in->failed && wm_get_left(in) == 0) || sections_damaged(part, path, err);
+	bool is_whole = is_decoded && !in->failed && wm_get_left(in) == 0;
+
+	if (part == WM_CHECKPOINT_STAT && !wm_checkpoint_close_state(checkpoint, in, err))
+		return false;
+	return is_whole || sections_damaged(part, path, err);
 }
 
 bool

@@ -18,13 +18,16 @@
 /* Inputs are known by so many bytes at their beginning and before their position: more than any header, and one read. */
 #define SECTIONS_KNOWN_BYTES 4096
 
-/* False with WM_ERR_IO if the section is of a later version than version_max. path: of the checkpoint, for messages. */
-WM_MUST_CHECK bool sections_open(const struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part,
-	uint32_t version_max, const char *path, struct wm_get *in, struct wm_err *err);
+/*
+ * False with WM_ERR_IO if the section is of a later version than version_max: then there is nothing to close. path: of the
+ * checkpoint, for messages.
+ */
+WM_MUST_CHECK bool sections_open(struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, uint32_t version_max,
+	const char *path, struct wm_get *in, struct wm_err *err);
 
-/* False with WM_ERR_IO unless all of it was read, and nothing failed. */
-WM_MUST_CHECK bool sections_close(
-	enum wm_checkpoint_part part, const char *path, const struct wm_get *in, struct wm_err *err);
+/* False with WM_ERR_IO unless it was decoded, all of it was read, and nothing failed. */
+WM_MUST_CHECK bool sections_close(struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, const char *path,
+	bool is_decoded, struct wm_get *in, struct wm_err *err);
 
 /* "FILE: damaged: section OPTS does not hold what belongs in it"; false. */
 bool sections_damaged(enum wm_checkpoint_part part, const char *path, struct wm_err *err);

@@ -659,19 +659,28 @@ read_other(struct stream *s, enum inputs_item item, int64_t due_us, const struct
 	stream_fail(s, err);
 }
 
-/* The batch of a record as a whole number; false: it is none, and the record is rejected. */
+/* A batch as a whole number; false: it is none. */
+static bool
+number_of_batch(const struct wm_value *value, int64_t *number)
+{
+	struct wm_reading reading;
+
+	wm_reading_take(&reading, value);
+	if (!reading.is_number || !reading.number.is_exact || reading.number.fraction != 0 ||
+		reading.number.whole <= INT64_MIN || reading.number.whole >= INT64_MAX)
+		return false;
+	*number = (int64_t)reading.number.whole;
+	return true;
+}
+
+/* The batch of a record; false: the record is rejected. */
 static bool
 read_batch(struct stream *s)
 {
 	const struct wm_value *value = &s->rec.fields[s->trigger_field];
-	struct wm_reading reading;
 
-	wm_reading_take(&reading, value);
-	if (reading.is_number && reading.number.is_exact && reading.number.fraction == 0 &&
-		reading.number.whole > INT64_MIN && reading.number.whole < INT64_MAX) {
-		s->batch_number = (int64_t)reading.number.whole;
+	if (number_of_batch(value, &s->batch_number))
 		return true;
-	}
 	s->run->report.rows_in++;
 	return reject_field(s, "bad-number", s->common->trigger_column, NULL, "no batch number", value->text, NULL);
 }
@@ -743,6 +752,14 @@ stream_peek_batch(struct stream *s, int64_t *number)
 	return s->phase == PHASE_TAKE_IN;
 }
 
+bool
+stream_open_batch(const struct stream *s, int64_t *number)
+{
+	const struct wm_value value = { wm_buf_span(&s->trigger.value), s->trigger.value_kind };
+
+	return s->trigger.is_open && !stream_has_ended(s) && number_of_batch(&value, number);
+}
+
 static ALWAYS_INLINE void
 hand_out(struct stream *s, struct stream_row *row, bool is_plain)
 {
@@ -770,6 +787,7 @@ hand_out_watermark(struct stream *s, struct stream_row *row)
 	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
 		row->source = 0;
 	s->is_punctuated = false;
+	s->attend_row -= s->attend_row < STATE_ROWS_AN_ADVANCE ? s->attend_row : STATE_ROWS_AN_ADVANCE;
 	return STREAM_WATERMARK;
 }
 

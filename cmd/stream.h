@@ -167,6 +167,12 @@ bool stream_has_ended(const struct stream *s);
  */
 bool stream_peek_batch(struct stream *s, int64_t *number);
 
+/* The number of the batch that is open: one in which the run before was stopped, and of which nothing more may come. False: none is. */
+bool stream_open_batch(const struct stream *s, int64_t *number);
+
+/* Whether the run ends before its inputs do, at a record: a signal came, or the state is at its limit. */
+bool stream_is_stopping(const struct stream *s);
+
 /* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
 

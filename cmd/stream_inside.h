@@ -29,9 +29,15 @@
 /* After so many rows it is looked again whether a commit is due that had to wait. */
 #define ATTEND_ROWS 64
 
-/* Whether the state is too large is looked at once in so many rows; the farther the limit, the later. */
-#define STATE_ROWS 2048
-#define STATE_BYTES_A_ROW 4096
+/*
+ * Whether the state is too large is looked at when it may have come half the way to the limit by what rows have cost so far, at
+ * least so much, and near the limit when it may have passed it by such a part. So it costs little, and what rows cost may change.
+ */
+#define STATE_BYTES_A_ROW_LEAST 256
+#define STATE_PART_BEYOND 64
+
+/* What is written when the watermark moves may leave state behind: that counts as so many rows. */
+#define STATE_ROWS_AN_ADVANCE 64
 
 /* Progress by the clock comes at most so often. */
 #define TICK_US 1000000
@@ -74,6 +80,11 @@ struct run {
 	const struct keep_state *kept;
 	uint64_t state_bytes_max;
 	uint64_t state_row; /* before it the state is looked at; UINT64_MAX: never */
+	/* when it was looked at last: */
+	uint64_t state_row_before;
+	uint64_t state_rows_ahead; /* until the next look */
+	size_t state_bytes_before;
+	uint64_t state_bytes_a_row; /* what one may cost */
 	bool is_at_limit;
 	uint64_t rows_committed; /* rows_in at the last commit */
 	bool is_flushed;         /* the end of time was handed out */

@@ -218,20 +218,44 @@ stop_at_limit(struct stream *s, size_t bytes)
 	s->run->is_at_limit = true;
 }
 
+/* How many rows may come before the state, which takes so many bytes now, is looked at again. */
+static uint64_t
+rows_to_next_look(struct run *run, size_t bytes)
+{
+	uint64_t rows = run->report.rows_in - run->state_row_before;
+	uint64_t grown = bytes > run->state_bytes_before ? bytes - run->state_bytes_before : 0;
+	uint64_t a_row = rows == 0 ? 0 : grown / rows;
+	uint64_t room = (run->state_bytes_max - bytes) / 2, beyond = run->state_bytes_max / STATE_PART_BEYOND;
+
+	/* What cost much once may do so again, and is forgotten slowly. */
+	run->state_bytes_a_row -= run->state_bytes_a_row / 8;
+	if (run->state_bytes_a_row < a_row)
+		run->state_bytes_a_row = a_row;
+	if (run->state_bytes_a_row < STATE_BYTES_A_ROW_LEAST)
+		run->state_bytes_a_row = STATE_BYTES_A_ROW_LEAST;
+	run->state_row_before = run->report.rows_in;
+	run->state_bytes_before = bytes;
+	uint64_t most = (room > beyond ? room : beyond) / run->state_bytes_a_row;
+	/* At first nothing is known of what rows cost. */
+	run->state_rows_ahead = 2 * run->state_rows_ahead + 1 < most ? 2 * run->state_rows_ahead + 1 : most;
+	if (run->state_rows_ahead == 0)
+		run->state_rows_ahead = 1;
+	return run->state_rows_ahead;
+}
+
 void
 stream_check_state(struct stream *s)
 {
 	struct run *run = s->run;
 
-	if (run->state_row == UINT64_MAX)
+	if (run->state_row == UINT64_MAX || run->is_at_limit)
 		return;
 	size_t bytes = run->kept->bytes(run->kept->self);
 	if (bytes > run->state_bytes_max) {
 		stop_at_limit(s, bytes);
 		return;
 	}
-	uint64_t rows = (run->state_bytes_max - bytes) / STATE_BYTES_A_ROW;
-	run->state_row = run->report.rows_in + (rows > STATE_ROWS ? rows : STATE_ROWS);
+	run->state_row = run->report.rows_in + rows_to_next_look(run, bytes);
 }
 
 void
@@ -348,10 +372,16 @@ stream_end_common_batch(struct stream *s, const struct report_state *state, int6
 }
 
 bool
+stream_is_stopping(const struct stream *s)
+{
+	return stream_signals.stop_signal != 0 || s->run->is_at_limit;
+}
+
+bool
 stream_is_held(const struct stream *s)
 {
-	return stream_signals.stop_signal != 0 || s->is_strict_stop || s->run->is_at_limit ||
-		s->common->eof == CLI_EOF_HOLD || s->common->eof == CLI_EOF_TRIGGER;
+	return stream_is_stopping(s) || s->is_strict_stop || s->common->eof == CLI_EOF_HOLD ||
+		s->common->eof == CLI_EOF_TRIGGER;
 }
 
 /* Finishing */

@@ -15,10 +15,13 @@
 #include "cmd/contents.h"
 #include "cmd/held.h"
 #include "cmd/outputs.h"
+#include "cmd/pairs.h"
 #include "cmd/windows.h"
 #include "lib/base/hash.h"
+#include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
+#include "lib/record/cut.h"
 #include "lib/record/writer.h"
 #include "lib/time/duration.h"
 #include "lib/time/zone.h"
@@ -117,7 +120,13 @@ add_source(struct wm_buf *out, const struct contents *c, size_t number, size_t s
 
 /* ---- show ---- */
 
-/* "7 open windows", where the state tells it; else its size. */
+static uint64_t
+held_rows(const struct held *held, enum wm_join_side side)
+{
+	return wm_join_counts(held->join).rows[side];
+}
+
+/* "7 open windows", where it is a number of things; and its size. */
 static void
 add_state(struct wm_buf *out, struct contents *c, struct held *held)
 {
@@ -133,6 +142,10 @@ add_state(struct wm_buf *out, struct contents *c, struct held *held)
 		count = wm_sort_count(held->sort), what = "held row";
 	else if (held->dedup != NULL)
 		count = wm_dedup_counts(held->dedup).keys, what = "remembered key";
+	else if (held->join != NULL)
+		count = held_rows(held, WM_JOIN_LEFT) + held_rows(held, WM_JOIN_RIGHT), what = "held row";
+	else if (held->lag != NULL)
+		count = wm_lag_groups_count(held->lag), what = "group";
 	if (section->version == KEEP_STATE_ANEW)
 		wm_buf_add_text(out, "none: the next run begins anew");
 	else if (what != NULL)
@@ -485,6 +498,19 @@ dump_ledger(const struct contents *c, struct wm_buf *out)
 }
 
 static void
+put_key(struct wm_buf *out, const struct wm_value *keys, size_t count)
+{
+	wm_json_put_name(out, "key");
+	wm_buf_add_byte(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (i != 0)
+			wm_buf_add_byte(out, ',');
+		wm_json_put_value(out, &keys[i]);
+	}
+	wm_buf_add_byte(out, ']');
+}
+
+static void
 dump_window(const struct held *held, const struct wm_window_row *row, struct wm_buf *out)
 {
 	struct wm_buf text;
@@ -492,14 +518,7 @@ dump_window(const struct held *held, const struct wm_window_row *row, struct wm_
 	begin_object(out, "STAT");
 	put_time(out, "window_start", row->window_start_us);
 	put_time(out, "window_end", row->window_end_us);
-	wm_json_put_name(out, "key");
-	wm_buf_add_byte(out, '[');
-	for (size_t i = 0; i < held->keys_count; i++) {
-		if (i != 0)
-			wm_buf_add_byte(out, ',');
-		wm_json_put_value(out, &row->keys[i]);
-	}
-	wm_buf_add_byte(out, ']');
+	put_key(out, row->keys, held->keys_count);
 	put_count(out, "rows", wm_agg_cell_rows(held->agg, row->cell));
 	wm_json_put_name(out, "results");
 	wm_buf_add_byte(out, '{');
@@ -521,16 +540,16 @@ dump_window(const struct held *held, const struct wm_window_row *row, struct wm_
 	end_object(out);
 }
 
-/* Those of mode update, which at the end of time writes nothing, are told by their number alone. */
 static void
-dump_windows(const struct contents *c, struct held *held, struct wm_buf *out)
+dump_windows(struct contents *c, struct held *held, struct wm_buf *out)
 {
+	struct wm_window_row row;
+	struct wm_err err;
+
+	if (held->mode == WM_MODE_UPDATE && !held_turn_complete(c, held, &err))
+		cli_die(&err);
 	/* In complete everything is written at each advance but the last. */
 	int64_t to_us = held->mode == WM_MODE_COMPLETE ? c->streams[0].watermark_us : WM_TIME_END;
-	struct wm_window_row row;
-
-	if (held->mode == WM_MODE_UPDATE)
-		return;
 	if (held->windowing != NULL) {
 		wm_windowing_advance(held->windowing, to_us);
 		while (wm_windowing_next(held->windowing, &row))
@@ -559,15 +578,125 @@ dump_sorted(struct held *held, struct wm_buf *out)
 	}
 }
 
+/* What cmd/pairs keeps of a row, on either side; null where there is none. */
 static void
-dump_state(const struct contents *c, struct held *held, struct wm_buf *out)
+put_kept(struct wm_buf *out, const char *name, struct wm_span bytes, bool is_there)
+{
+	wm_json_put_name(out, name);
+	if (is_there)
+		wm_json_put_string(out, wm_cut_content(pairs_kept(bytes).text));
+	else
+		wm_buf_add_text(out, "null");
+}
+
+static void
+dump_joined(const struct held *held, struct wm_buf *out)
+{
+	static const char *const sides[] = { "left", "right" };
+	struct wm_span columns[WM_KEYS_MAX];
+	struct wm_value keys[WM_KEYS_MAX], stamps[2];
+	struct wm_join_row row;
+	struct wm_get waiting;
+
+	for (enum wm_join_side side = 0; side < WM_JOIN_SIDES; side++) {
+		struct wm_join_held *rows = wm_join_held(held->join, side);
+
+		for (uint64_t i = 0; i < held_rows(held, side); i++) {
+			begin_object(out, "STAT");
+			put_text(out, "side", wm_span_of(sides[side]));
+			put_time(out, "time", rows[i].time_us);
+			if (rows[i].has_key)
+				wm_join_unpack(held->join, rows[i].key, columns);
+			for (size_t j = 0; rows[i].has_key && j < held->keys_count; j++)
+				keys[j] = (struct wm_value){ columns[j], WM_KIND_TEXT };
+			if (rows[i].has_key) {
+				put_key(out, keys, held->keys_count);
+			} else {
+				wm_json_put_name(out, "key");
+				wm_buf_add_text(out, "null");
+			}
+			put_flag(out, "matched", rows[i].is_matched);
+			put_kept(out, "record", rows[i].bytes, true);
+			end_object(out);
+		}
+		free(rows);
+	}
+	wm_get_init(&waiting, wm_buf_span(&held->waiting));
+	while (pairs_next_waiting(&waiting, &row, stamps)) {
+		begin_object(out, "STAT");
+		put_kept(out, "left", row.bytes[WM_JOIN_LEFT], row.has[WM_JOIN_LEFT]);
+		put_kept(out, "right", row.bytes[WM_JOIN_RIGHT], row.has[WM_JOIN_RIGHT]);
+		end_object(out);
+	}
+}
+
+/* A measure that has values, in microseconds. */
+static void
+put_series(struct wm_buf *out, const char *name, const struct wm_lag_series *series)
+{
+	if (series->count == 0)
+		return;
+	wm_json_put_name(out, name);
+	wm_buf_addf(out,
+		"{\"count\":%" PRIu64 ",\"zeros\":%" PRIu64 ",\"negative\":%" PRIu64 ",\"min_us\":%" PRId64
+		",\"max_us\":%" PRId64,
+		series->count, series->zeros, series->negative, series->min_us, series->max_us);
+	put_int128(out, "sum_us", series->sum_us);
+	put_flag(out, "sketched", wm_lag_is_approximate(series));
+	wm_buf_add_byte(out, '}');
+}
+
+static void
+dump_lags(struct contents *c, const struct held *held, struct wm_buf *out)
+{
+	static const char *const measures[WM_LAG_KINDS] = { "lag", "disorder", "behind", "dropped" };
+	bool has_windows = contents_option(c, "--every") != NULL;
+	struct wm_lag_group group;
+
+	while (wm_lag_next(held->lag, &group)) {
+		begin_object(out, "STAT");
+		if (has_windows) {
+			put_time(out, "window_start", group.window_start_us);
+			put_time(out, "window_end", group.window_end_us);
+		}
+		put_key(out, group.keys, held->keys_count);
+		put_count(out, "rows", group.count);
+		put_time(out, "first", group.count == 0 ? WM_TIME_NONE : group.first_time_us);
+		put_time(out, "last", group.count == 0 ? WM_TIME_NONE : group.last_time_us);
+		for (size_t i = 0; i < WM_LAG_KINDS; i++)
+			put_series(out, measures[i], &group.series[i]);
+		end_object(out);
+	}
+}
+
+/* So much of the state is hashed at once. */
+#define STATE_PIECE_BYTES ((size_t)64 << 10)
+
+static void
+put_state_hash(struct contents *c, struct wm_buf *out)
+{
+	struct wm_hash_stream *hash = wm_hash_stream_new();
+	struct wm_get in;
+	struct wm_err err;
+
+	wm_checkpoint_open_state(&c->file, &in);
+	for (size_t left; (left = wm_get_left(&in)) != 0; wm_get_give_back(&in))
+		wm_hash_stream_add(hash, wm_get_bytes(&in, left < STATE_PIECE_BYTES ? left : STATE_PIECE_BYTES));
+	if (!wm_checkpoint_close_state(&c->file, &in, &err))
+		cli_die(&err);
+	put_hash(out, "hash", wm_hash_stream_value(hash));
+	wm_hash_stream_free(hash);
+}
+
+static void
+dump_state(struct contents *c, struct held *held, struct wm_buf *out)
 {
 	const struct wm_checkpoint_section *section = &c->file.sections[WM_CHECKPOINT_STAT];
 
 	begin_object(out, "STAT");
 	put_count(out, "version", section->version);
 	put_count(out, "bytes", section->payload.len);
-	put_hash(out, "hash", wm_hash_stable(section->payload));
+	put_state_hash(c, out);
 	if (held->windowing != NULL)
 		put_count(out, "windows", wm_windowing_open_count(held->windowing));
 	else if (held->sessions != NULL)
@@ -576,11 +705,23 @@ dump_state(const struct contents *c, struct held *held, struct wm_buf *out)
 		put_count(out, "rows", wm_sort_count(held->sort));
 	else if (held->dedup != NULL)
 		put_count(out, "keys", wm_dedup_counts(held->dedup).keys);
+	else if (held->lag != NULL)
+		put_count(out, "groups", wm_lag_groups_count(held->lag));
+	if (held->join != NULL) {
+		put_count(out, "left", held_rows(held, WM_JOIN_LEFT));
+		put_count(out, "right", held_rows(held, WM_JOIN_RIGHT));
+	}
+	if (held->has_told)
+		put_time(out, "watermark_told", held->told_us);
 	end_object(out);
 	if (held->windowing != NULL || held->sessions != NULL)
 		dump_windows(c, held, out);
 	else if (held->sort != NULL)
 		dump_sorted(held, out);
+	else if (held->join != NULL)
+		dump_joined(held, out);
+	else if (held->lag != NULL)
+		dump_lags(c, held, out);
 }
 
 /* ---- verify ---- */

@@ -8,6 +8,7 @@
 #include "cmd/band.h"
 #include "cmd/cli.h"
 #include "cmd/keep.h"
+#include "cmd/matches.h"
 #include "cmd/pairs.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
@@ -114,48 +115,12 @@ misuse_of(const char *option, const struct wm_err *err)
 	cli_misuse("%s: %s", option, err->message);
 }
 
-/* One end of a range: nothing is open. */
-static struct wm_join_end
-parse_end(struct wm_span text)
-{
-	struct wm_join_end end = { .is_open = text.len == 0 };
-	struct wm_err err;
-
-	if (!end.is_open && !wm_duration_parse_fixed(text, &end.us, &err))
-		misuse_of("--between", &err);
-	return end;
-}
-
-/* "LO,HI"; an end in round brackets is strict. */
-static void
-parse_between(struct wm_join_options *options, const char *between)
-{
-	struct wm_span text = wm_span_of(between), low, high, more;
-	bool is_low_strict = text.len > 0 && text.data[0] == '(';
-	bool is_high_strict = text.len > 0 && text.data[text.len - 1] == ')';
-
-	if (text.len > 0 && (text.data[0] == '(' || text.data[0] == '['))
-		text = wm_span(text.data + 1, text.len - 1);
-	if (text.len > 0 && (text.data[text.len - 1] == ')' || text.data[text.len - 1] == ']'))
-		text.len--;
-	if (!wm_list_next(&text, ',', &low) || !wm_list_next(&text, ',', &high) || wm_list_next(&text, ',', &more))
-		cli_misuse(
-			"--between: '%s': write LO,HI, as in -5m,1h; an end left empty is open, one in round brackets "
-			"strict",
-			between);
-	options->low = parse_end(low);
-	options->high = parse_end(high);
-	options->low.is_strict = is_low_strict && !options->low.is_open;
-	options->high.is_strict = is_high_strict && !options->high.is_open;
-	if (!options->low.is_open && !options->high.is_open && options->low.us > options->high.us)
-		cli_misuse("--between: '%s': LO is greater than HI: nothing would match", between);
-}
-
 static void
 parse_condition(struct joiner *j)
 {
 	const struct options *opt = j->opt;
 	struct wm_join_options *options = &j->options;
+	struct wm_err err;
 	int given = (opt->between != NULL) + (opt->tumbling != NULL) + (opt->as_of >= 0);
 
 	if (given > 1)
@@ -166,7 +131,8 @@ parse_condition(struct joiner *j)
 	options->is_spark = opt->common.is_spark;
 	options->low.is_open = options->high.is_open = true;
 	if (opt->between != NULL) {
-		parse_between(options, opt->between);
+		if (!matches_read_between(options, opt->between, &err))
+			misuse_of("--between", &err);
 	} else if (opt->tumbling != NULL) {
 		options->condition = WM_JOIN_TUMBLING;
 		options->size_us = windows_grid_us("--tumbling", wm_span_of(opt->tumbling), &opt->common);
@@ -174,7 +140,7 @@ parse_condition(struct joiner *j)
 		options->condition = WM_JOIN_AS_OF;
 		options->has_tolerance = opt->tolerance.text != NULL;
 		options->tolerance_us = opt->tolerance.us;
-		if (opt->type != WM_JOIN_INNER && opt->type != WM_JOIN_LEFT_OUTER)
+		if (!matches_have_type(options))
 			cli_misuse("--asof: is for --type inner and left");
 	}
 }
@@ -183,16 +149,10 @@ parse_condition(struct joiner *j)
 static void
 check_bounds(struct joiner *j)
 {
-	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
-	enum wm_join_type type = j->options.type;
-	bool needs_left = type != WM_JOIN_INNER && type != WM_JOIN_RIGHT_OUTER;
-	bool needs_right = type == WM_JOIN_RIGHT_OUTER || type == WM_JOIN_FULL_OUTER;
-
-	if ((needs_left && !wm_join_is_bounded(&j->options, LEFT)) ||
-		(needs_right && !wm_join_is_bounded(&j->options, RIGHT)))
+	if (!matches_come_to_an_end(&j->options))
 		cli_misuse("--type %s: a row would wait for ever to be matched: bound its wait with --between LO,HI, "
 			   "--tumbling SIZE or --asof backward",
-			types[type]);
+			matches_types[j->options.type]);
 	j->is_bounded = wm_join_is_bounded(&j->options, LEFT) && wm_join_is_bounded(&j->options, RIGHT);
 }
 
@@ -531,8 +491,8 @@ run(struct joiner *j)
 	}
 }
 
-/* One side's rows of the batch that is next there. */
-static void
+/* One side's rows of the batch that is next there; false if its end was not met. */
+static bool
 run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 {
 	struct stream_row row;
@@ -544,30 +504,59 @@ run_batch(struct joiner *j, enum wm_join_side side, int64_t *watermark_us)
 			judge(j, side, &row);
 	if (item == STREAM_WATERMARK && row.watermark_us != WM_TIME_END)
 		*watermark_us = row.watermark_us;
+	return item == STREAM_WATERMARK;
 }
 
-/* Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks move. */
-static void
+/* Whether the run stops here, and what is left of the batch is for the next one. Without -C there is none. */
+static bool
+is_stopping(const struct joiner *j)
+{
+	return j->opt->common.checkpoint != NULL && stream_is_stopping(j->streams[LEFT]);
+}
+
+/*
+ * The sides that have rows of the batch that is next, or may have: one that is open, as the run before was stopped in it, goes before
+ * all others. False if there is none.
+ */
+static bool
+find_batch(const struct joiner *j, bool has[SIDES])
+{
+	int64_t numbers[SIDES];
+	bool is_open[SIDES];
+
+	for (size_t i = 0; i < SIDES; i++)
+		has[i] = is_open[i] = stream_open_batch(j->streams[i], &numbers[i]);
+	for (size_t i = 0; i < SIDES; i++)
+		if (!is_open[i])
+			has[i] = stream_peek_batch(j->streams[i], &numbers[i]);
+	if (!has[LEFT] || !has[RIGHT] || numbers[LEFT] == numbers[RIGHT])
+		return has[LEFT] || has[RIGHT];
+	bool is_left = is_open[LEFT] == is_open[RIGHT] ? numbers[LEFT] < numbers[RIGHT] : is_open[LEFT];
+	has[is_left ? RIGHT : LEFT] = false;
+	return true;
+}
+
+/*
+ * Batches that both sides have in common, by number: left rows before right ones (of Spark's semi join behind), then both watermarks
+ * move. False if the run was stopped: in the rows of one side, with those of the batch behind it not read; or between two batches.
+ */
+static bool
 run_common_batches(struct joiner *j)
 {
-	int64_t numbers[SIDES], next_us[SIDES];
+	enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
+	int64_t next_us[SIDES];
 	bool has[SIDES];
 
-	for (;;) {
+	while (find_batch(j, has) && !is_stopping(j)) {
+		/* Of a side that was through with the batch when the run before was stopped it has moved already. */
+		for (size_t i = 0; i < SIDES; i++)
+			next_us[i] = stream_watermark_us(j->streams[i]);
 		for (size_t i = 0; i < SIDES; i++) {
-			has[i] = stream_peek_batch(j->streams[i], &numbers[i]);
-			next_us[i] = j->in_force_us[i];
+			enum wm_join_side side = i == 0 ? first : (enum wm_join_side)(1 - first);
+
+			if (has[side] && !run_batch(j, side, &next_us[side]) && is_stopping(j))
+				return false;
 		}
-		if (!has[LEFT] && !has[RIGHT])
-			break;
-		enum wm_join_side first = j->options.is_spark && j->options.type == WM_JOIN_SEMI ? RIGHT : LEFT;
-		enum wm_join_side second = (enum wm_join_side)(1 - first);
-		bool is_first = has[first] && (!has[second] || numbers[first] <= numbers[second]);
-		bool is_second = has[second] && (!has[first] || numbers[second] <= numbers[first]);
-		if (is_first)
-			run_batch(j, first, &next_us[first]);
-		if (is_second)
-			run_batch(j, second, &next_us[second]);
 		int64_t before_us = combined_us(j);
 		j->spark_before_us = before_us;
 		for (size_t i = 0; i < SIDES; i++)
@@ -579,6 +568,7 @@ run_common_batches(struct joiner *j)
 		struct report_state state = state_of(j);
 		stream_end_common_batch(j->streams[LEFT], &state, combined_us(j));
 	}
+	return !is_stopping(j);
 }
 
 /* What is kept from run to run: i64 watermark in force of the left · of the right · of the batch before · the rows held. */
@@ -616,14 +606,13 @@ bytes(const void *self)
 static struct keep_options
 kept_options(const struct joiner *j)
 {
-	static const char *const types[] = { "inner", "left", "right", "full", "semi", "anti" };
 	static const char *const forms[] = { "same", "csv", "tsv", "ndjson", "table" };
 	static const char *const stamps[] = { "later", "left", "right" };
 	const struct options *opt = j->opt;
 	const struct cli_common *right = &j->common[RIGHT];
 	struct keep_options kept = { 0 };
 
-	keep_option(&kept, "--type", types[opt->type]);
+	keep_option(&kept, "--type", matches_types[opt->type]);
 	keep_option(&kept, "--left-key", opt->key != NULL ? opt->key : opt->side_key[LEFT]);
 	keep_option(&kept, "--right-key", opt->key != NULL ? opt->key : opt->side_key[RIGHT]);
 	keep_option(&kept, "--right-time", right->time_column);
@@ -753,9 +742,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < SIDES; i++)
 		j.in_force_us[i] = stream_watermark_us(j.streams[i]);
 	stream_resume(j.streams[LEFT]);
-	if (is_sharing_batches(&j))
-		run_common_batches(&j);
-	run(&j);
+	if (!is_sharing_batches(&j) || run_common_batches(&j))
+		run(&j);
 
 	struct report_state held = state_of(&j);
 	stream_set_state(j.streams[LEFT], &held);

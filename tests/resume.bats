@@ -232,6 +232,58 @@ head_of_windows=window_start,window_end,count
 	assert_output --partial 'was made with --output-format same, and this run is with --output-format ndjson'
 }
 
+@test "a state of many pieces: texts longer than a piece, items over its ends" {
+	python3 - <<-'END'
+		rows = [(i * 7919 % 3000, f"k{i}", chr(97 + i % 26) * (90000 if i % 100 == 0 else i % 700)) for i in range(3000)]
+		def put(name, rows):
+		    with open(name, "w") as file:
+		        file.write("ts,k,v\n" + "".join(f"{t},{k},{v}\n" for t, k, v in rows))
+		put("in.csv", rows[:2900])
+		put("all.csv", rows)
+		put("sorted.csv", sorted(rows))
+		put("unique.csv", rows)
+		put("twice.csv", rows[:2900] + rows)
+		with open("pairs.csv", "w") as file:
+		    file.write("ts,k,v,right_ts,right_v\n" + "".join(f"{t},{k},{v},{t},{v}\n" for t, k, v in rows))
+		with open("firsts.csv", "w") as file:
+		    file.write("window_start,window_end,k,v_first,v_max\n")
+		    for k, v in sorted((k, v) for _, k, v in rows):
+		        file.write(f"1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,{k},{v},{v}\n")
+	END
+	common=(-t ts -w 1h -q)
+	"$bin/wm-sort" "${common[@]}" -C sort.st in.csv >sort.out
+	cp all.csv in.csv
+	"$bin/wm-sort" "${common[@]}" -C sort.st --eof flush in.csv >>sort.out
+	cmp sort.out sorted.csv
+	head -n 2901 all.csv >in.csv
+	"$bin/wm-dedup" "${common[@]}" -k k,v -C dedup.st in.csv >dedup.out
+	cp twice.csv in.csv
+	"$bin/wm-dedup" "${common[@]}" -k k,v -C dedup.st in.csv >>dedup.out
+	cmp dedup.out unique.csv
+	for windows in '--tumbling 1h' '--session 1h'; do
+		head -n 2901 all.csv >in.csv
+		# shellcheck disable=SC2086
+		"$bin/wm-window" "${common[@]}" $windows -g k -a first:v,max:v -C window.st in.csv >window.out
+		cp all.csv in.csv
+		# shellcheck disable=SC2086
+		"$bin/wm-window" "${common[@]}" $windows -g k -a first:v,max:v -C window.st --eof flush in.csv >>window.out
+		if [ "$windows" = '--tumbling 1h' ]; then
+			cmp window.out firsts.csv
+		else
+			# A session of one row begins with it.
+			cut -d, -f3- window.out | sort | cmp - <(cut -d, -f3- firsts.csv | sort)
+		fi
+		rm window.st*
+	done
+	head -n 2901 all.csv >left.csv
+	: >right.csv
+	"$bin/wm-join" "${common[@]}" -k k --between 0s,0s -C join.st left.csv right.csv >join.out
+	cp all.csv right.csv
+	cp all.csv left.csv
+	"$bin/wm-join" "${common[@]}" -k k --between 0s,0s -C join.st --eof flush left.csv right.csv >>join.out
+	sort join.out | cmp - <(sort pairs.csv)
+}
+
 @test "FILEs side by side: one that was finished and has not grown holds nothing back" {
 	printf 'ts\n1\n2\n' >a
 	printf 'ts\n40\n50\n' >b
@@ -280,6 +332,83 @@ head_of_windows=window_start,window_end,count
 	printf '1\n' | window -q --out out.csv
 	is out.csv $head_of_windows 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1 \
 		1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1
+}
+
+# The batches of the left are 1, 2, 3, 5, those of the right 1, 3, 4, 5: some of one side alone, and one of many rows.
+common_batches() {
+	printf '%s\n' n,ts,k,x 1,1,a,p 1,2,b,q 2,12,a,r 3,25,a,s 3,21,b,t 3,26,c,u 5,60,a,v 5,61,b,w >left.csv
+	printf '%s\n' n,ts,k,y 1,2,a,P 1,3,c,Q 3,24,a,R 3,1,a,late 3,27,b,S 4,50,c,T 5,58,a,U 5,62,a,V >right.csv
+}
+
+@test "wm-join: a signal anywhere in the batches that both inputs share" {
+	join() {
+		wm-join -q -t ts -w 5s -k k --between -5s,5s --type full --trigger column:n "$@"
+	}
+	PATH=$bin:$PATH
+	common_batches
+	join left.csv right.csv >want
+	# pairs, and rows that found none: left ones first, at the end of a batch
+	[ "$(wc -l <want)" -gt 12 ]
+	local side rows at
+	for side in left right; do
+		if [ $side = left ]; then inputs=(- right.csv); else inputs=(left.csv -); fi
+		rows=$(wc -l <$side.csv)
+		for ((at = 1; at <= rows; at++)); do
+			rm -f st st.* out
+			head -n $at $side.csv >part
+			run -143 "$interrupt" SIGTERM part "$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s --type full \
+				--trigger column:n -C st --out out "${inputs[@]}"
+			tail -n +$((at + 1)) $side.csv | join -C st --eof flush --out out "${inputs[@]}"
+			cmp want out || { echo "$side stopped behind line $at" && return 1; }
+		done
+	done
+}
+
+@test "wm-join: a signal behind each row of an input, in a batch that both share" {
+	common_batches
+	local side at options
+	for options in '--type full' '--type left --compat spark' '--type semi --compat spark' '--type inner --stamp later'; do
+		# shellcheck disable=SC2086
+		join() {
+			"$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s $options --trigger column:n "$@"
+		}
+		join left.csv right.csv >want
+		for side in left right; do
+			if [ $side = left ]; then inputs=(- right.csv); else inputs=(left.csv -); fi
+			rm -f st st.* out
+			for ((at = 1; at <= $(wc -l <$side.csv); at++)); do
+				sed -n ${at}p $side.csv >part
+				# shellcheck disable=SC2086
+				run -143 "$interrupt" SIGTERM part "$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s $options \
+					--trigger column:n -C st --out out "${inputs[@]}"
+			done
+			join -C st --eof flush --out out "${inputs[@]}" </dev/null
+			cmp want out || { echo "$side, $options" && return 1; }
+		done
+	done
+}
+
+@test "wm-join: the state limit anywhere in the batches that both inputs share" {
+	join() {
+		"$bin/wm-join" -q -t ts -w 5s -k k --between -5s,5s --type full --trigger column:n "$@"
+	}
+	awk -v seed=1 'BEGIN { srand(seed); print "n,ts,k,x"
+		for (n = 0; n < 30; n++) for (i = rand() * 9; i > 1; i--) printf "%d,%d,%d,l%d\n", n, n * 9 + rand() * 20, rand() * 5, j++ }' >left.csv
+	awk -v seed=2 'BEGIN { srand(seed); print "n,ts,k,y"
+		for (n = 0; n < 30; n++) for (i = rand() * 9; i > 1; i--) printf "%d,%d,%d,r%d\n", n, n * 9 + rand() * 20, rand() * 5, j++ }' >right.csv
+	join left.csv right.csv >want
+	local limit status stopped=0
+	for ((limit = 1000; limit < 12000; limit += 150)); do
+		rm -f st st.* out
+		status=0
+		join -C st --eof flush --state-limit $limit --out out left.csv right.csv 2>/dev/null || status=$?
+		if [ $status -eq 4 ]; then
+			stopped=$((stopped + 1))
+			join -C st --eof flush --out out left.csv right.csv
+		fi
+		cmp want out || { echo "stopped at $limit" && return 1; }
+	done
+	[ $stopped -gt 10 ]
 }
 
 @test "SIGHUP: a side file that was moved away is not cut back" {
@@ -364,6 +493,33 @@ head_of_windows=window_start,window_end,count
 	run -4 window -q -g k --state-limit 10K --out out.csv in.csv
 	assert_output --partial 'raise --state-limit'
 	cmp st before
+}
+
+# over: how many KiB over the limit of a message.
+over() {
+	[[ $output =~ 'the state takes '([0-9]+)' KiB, and '([0-9]+)' KiB are allowed' ]] || return 1
+	[ "$(grep -c 'the state takes' <<<"$output")" -eq 1 ] || return 1
+	echo $((BASH_REMATCH[1] - BASH_REMATCH[2]))
+}
+
+@test "the state limit: rows that cost much are looked at more often" {
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 20000; i++) printf "%d,%d\n", i % 50, i }' >in.csv
+	# Each row is in 600 windows, that is 100 KiB: the 2000 of a read would be 200 MiB.
+	run -4 "$bin/wm-window" -t ts -w 1h --sliding 10m,1s -g k --early 1rows --state-limit 10M in.csv
+	# no more than what one row adds where all tables double
+	[ "$(over)" -lt 10240 ]
+	# Each row is 64 KiB: 16 of them are a read.
+	awk 'BEGIN { x = "x"; while (length(x) < 65536) x = x x; print "ts,k"; for (i = 0; i < 100; i++) print i "," i x }' >large.csv
+	run -4 "$bin/wm-sort" -t ts -w 1h --state-limit 2M large.csv
+	[ "$(over)" -lt 70 ]
+	run -4 "$bin/wm-dedup" -t ts -w 1h --state-limit 2M large.csv
+	[ "$(over)" -lt 70 ]
+	# memory for keys is taken in larger and larger pieces
+	run -4 "$bin/wm-window" -t ts -w 1h --tumbling 1h -g k --state-limit 2M large.csv
+	[ "$(over)" -lt 400 ]
+	# It is said once, whichever input it is.
+	run -4 "$bin/wm-join" -t ts -w 1h -k k --between 0s,1h --state-limit 2M large.csv large.csv
+	[ "$(over)" -lt 200 ]
 }
 
 @test "counters are of all runs, run has this one's" {

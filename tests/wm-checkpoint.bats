@@ -140,6 +140,123 @@ misused() {
 	END
 }
 
+# held FILTER FILE: of each line of what is held, behind the first, what a filter of jq makes of it.
+held() {
+	wm-checkpoint dump "$2" | jq -c 'select(.section == "STAT" and .version == null) | '"$1"
+}
+
+@test "mode update: all open windows, changed since the last batch or not" {
+	first_rows >in.csv
+	wm-window -q -t time -w 20s --tumbling 1m -g host -a count,sum:n --mode update --trigger 2rows -C st in.csv >/dev/null || [ $? -eq 1 ]
+	# x is no number: that row is rejected. The watermark of the last batch that ended is 10:00:50, then came b at 10:01:40.
+	run -0 held '[.window_start, .key[0], .rows, .results.n_sum]' st
+	assert_output - <<-'END'
+		["2025-11-29T10:00:00Z","a",1,1]
+		["2025-11-29T10:00:00Z","b",1,2]
+		["2025-11-29T10:01:00Z","a",1,4]
+		["2025-11-29T10:01:00Z","b",1,8]
+	END
+	run -0 bash -c 'wm-checkpoint dump st | jq "select(.section == \"STAT\" and .version == 1).windows"'
+	assert_output 4
+	# A window that is complete, and within the allowed lateness, is still open.
+	printf '2025-11-29T10:03:00Z,b,32\n2025-11-29T10:03:01Z,b,64\n' >>in.csv
+	wm-window -q -t time -w 20s --tumbling 1m -g host -a count,sum:n --mode update --allowed-lateness 1m -C st2 in.csv >/dev/null || [ $? -eq 1 ]
+	run -0 held '[.window_start, .key[0], .results.n_sum]' st2
+	assert_output - <<-'END'
+		["2025-11-29T10:01:00Z","a",4]
+		["2025-11-29T10:01:00Z","b",8]
+		["2025-11-29T10:03:00Z","b",96]
+	END
+}
+
+@test "the rows that wm-join holds: side, time, key, whether they have matched, what they add" {
+	printf '%s\n' t,a,b,x 100,k,1,one 101,,1,two 102,k,2,three >left.csv
+	printf '%s\n' t,a,b,y 100,k,1,uno 103,m,1,dos 104,,2,tres >right.csv
+	wm-join -q -t t -w 1m -k a,b --between 0s,10s --type full -C st left.csv right.csv >out.csv
+	# a pair was written; nothing has left, as no watermark has come so far
+	assert_equal "$(tail -n +2 out.csv)" 100,k,1,one,100,uno
+	run -0 held '[.side, .time, .key, .matched, .record]' st
+	assert_output - <<-'END'
+		["left","1970-01-01T00:01:40Z",["k","1"],true,"100,k,1,one"]
+		["left","1970-01-01T00:01:41Z",["","1"],false,"101,,1,two"]
+		["left","1970-01-01T00:01:42Z",["k","2"],false,"102,k,2,three"]
+		["right","1970-01-01T00:01:40Z",["k","1"],true,"100,uno"]
+		["right","1970-01-01T00:01:43Z",["m","1"],false,"103,dos"]
+		["right","1970-01-01T00:01:44Z",["","2"],false,"104,tres"]
+	END
+	run -0 bash -c 'wm-checkpoint dump st | jq -c "select(.version) | [.left, .right]"'
+	assert_output '[3,3]'
+	run -0 bash -c 'wm-checkpoint show st | grep ^state'
+	assert_output --partial ' 6 held rows, '
+	# a null key matches nothing
+	echo '{"t":100,"k":null}' >left.ndjson
+	: >right.ndjson
+	wm-join -q -t t -w 1m -k k --between 0s,10s --type left -C st4 left.ndjson right.ndjson >/dev/null
+	run -0 held '[.side, .time, .key, .record]' st4
+	assert_output '["left","1970-01-01T00:01:40Z",null,"{\"t\":100,\"k\":null}"]'
+	# as-of: of each key and time the last right row; no key at all
+	wm-join -q -t t -w 1m --asof backward --type left -C st2 left.csv right.csv >/dev/null
+	run -0 held '[.side, .time, .key, .record]' st2
+	assert_output - <<-'END'
+		["left","1970-01-01T00:01:40Z",[],"100,k,1,one"]
+		["left","1970-01-01T00:01:41Z",[],"101,,1,two"]
+		["left","1970-01-01T00:01:42Z",[],"102,k,2,three"]
+		["right","1970-01-01T00:01:40Z",[],"100,k,1,uno"]
+		["right","1970-01-01T00:01:43Z",[],"103,m,1,dos"]
+		["right","1970-01-01T00:01:44Z",[],"104,,2,tres"]
+	END
+	wm-join -q -t t -w 1m -k a --tumbling 1m --type semi -C st3 left.csv right.csv >/dev/null
+	run -0 held '[.side, .key, .record]' st3
+	assert_output - <<-'END'
+		["right",["k"],""]
+		["right",["m"],""]
+		["right",[""],""]
+	END
+}
+
+@test "rows that wm-join has written, and that wait for the columns of a side" {
+	printf '%s\n' t,k,x 100,a,one 300,b,two >left.csv
+	: >right.csv
+	wm-join -q -t t -w 0s -k k --between 0s,10s --type left --right-delay none --eof hold -C st left.csv right.csv >out.csv
+	assert_equal "$(cat out.csv)" ''
+	run -0 held '[.side, .left, .right, .record]' st
+	assert_output - <<-'END'
+		["left",null,null,"100,a,one"]
+		["left",null,null,"300,b,two"]
+	END
+}
+
+@test "the groups of wm-lag: rows, times, and of each measure the sums" {
+	printf '%s\n' t,k,at 100,a,101 90,a,95 107,b,107 104,a,103 3700,b,3700 >in.csv
+	wm-lag -q -t t --ingest at -g k --every 1h --advise --tumbling 10s -C st in.csv >/dev/null
+	# disorder: 0, 10 and 3 of a; 0 and 0 of b. lag: 1, 5, -1; 0 and 0. The window of 90 ends at 100.
+	run -0 held '[.window_start, .window_end, .key[0], .rows, .first, .last]' st
+	assert_output - <<-'END'
+		["1970-01-01T00:00:00Z","1970-01-01T01:00:00Z","a",3,"1970-01-01T00:01:30Z","1970-01-01T00:01:44Z"]
+		["1970-01-01T00:00:00Z","1970-01-01T01:00:00Z","b",1,"1970-01-01T00:01:47Z","1970-01-01T00:01:47Z"]
+		["1970-01-01T01:00:00Z","1970-01-01T02:00:00Z","b",1,"1970-01-01T01:01:40Z","1970-01-01T01:01:40Z"]
+	END
+	run -0 held 'select(.key[0] == "a") | .disorder, .lag, .dropped.count' st
+	assert_output - <<-'END'
+		{"count":3,"zeros":1,"negative":0,"min_us":0,"max_us":10000000,"sum_us":"13000000","sketched":false}
+		{"count":3,"zeros":0,"negative":1,"min_us":-1000000,"max_us":5000000,"sum_us":"5000000","sketched":false}
+		3
+	END
+	run -0 bash -c 'wm-checkpoint show st | grep ^state'
+	assert_output --partial ' 3 groups, '
+}
+
+@test "wm-stamp: the watermark that was told last" {
+	printf 't\n' >in.csv
+	wm-stamp -q -t t -w 1m -C st in.csv >/dev/null
+	run -0 bash -c 'wm-checkpoint dump st | jq -c "select(.version) | [.bytes, .watermark_told]"'
+	assert_output '[8,null]'
+	printf '100\n90\n' >>in.csv
+	wm-stamp -q -t t -w 1m -C st in.csv >/dev/null
+	run -0 bash -c 'wm-checkpoint dump st | jq -c "select(.version) | .watermark_told"'
+	assert_output '"1970-01-01T00:00:40Z"'
+}
+
 @test "control bytes and what is no UTF-8 are shown as \\xNN" {
 	printf 'time,\e[1m\377\n1,2\n' >in.csv
 	name=$(printf 'a\033\376')

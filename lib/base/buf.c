@@ -8,10 +8,29 @@
 
 #define CAPACITY_FIRST 64
 
+/* Of a buffer with a sink: so much that what a call of it costs is nothing beside the bytes. */
+#define PIECE_BYTES ((size_t)64 << 10)
+
 void
 wm_buf_init(struct wm_buf *buf, size_t len_max)
 {
 	*buf = (struct wm_buf){ .len_max = len_max };
+}
+
+void
+wm_buf_init_sink(struct wm_buf *buf, const struct wm_buf_sink *sink)
+{
+	*buf = (struct wm_buf){
+		.data = wm_malloc(PIECE_BYTES), .capacity = PIECE_BYTES, .len_max = WM_BUF_UNBOUNDED, .sink = sink
+	};
+}
+
+void
+wm_buf_flush(struct wm_buf *buf)
+{
+	if (buf->len != 0)
+		buf->sink->put(buf->sink->self, wm_buf_span(buf));
+	buf->len = 0;
 }
 
 void
@@ -24,6 +43,11 @@ wm_buf_release(struct wm_buf *buf)
 bool
 wm_buf_grow(struct wm_buf *buf, size_t extra)
 {
+	if (buf->sink != NULL) {
+		wm_buf_flush(buf);
+		if (extra <= buf->capacity)
+			return true;
+	}
 	if (extra > buf->len_max - buf->len)
 		return false;
 	size_t capacity = buf->capacity < CAPACITY_FIRST ? CAPACITY_FIRST : buf->capacity;
@@ -39,6 +63,11 @@ wm_buf_grow(struct wm_buf *buf, size_t extra)
 bool
 wm_buf_append(struct wm_buf *buf, const void *data, size_t len)
 {
+	if (buf->sink != NULL && len > PIECE_BYTES) {
+		wm_buf_flush(buf);
+		buf->sink->put(buf->sink->self, wm_span(data, len));
+		return true;
+	}
 	if (!wm_buf_reserve(buf, len))
 		return false;
 	if (len != 0)

@@ -4,6 +4,9 @@
  * A buffer owns its memory and never grows beyond the maximum that it was born
  * with; what would pass it is refused whole. Where nothing but the program's
  * own text goes in, the maximum is WM_BUF_UNBOUNDED and appending cannot fail.
+ *
+ * One with a sink is unbounded and holds no more than a piece: what is full is
+ * handed on, and len counts what is not. So what is written may be larger than memory.
  */
 #ifndef WM_BASE_BUF_H
 #define WM_BASE_BUF_H
@@ -17,15 +20,23 @@
 
 #define WM_BUF_UNBOUNDED SIZE_MAX
 
+/* Takes bytes, which are borrowed until put returns. What fails there is between the sink and its owner. */
+struct wm_buf_sink {
+	void *self;
+	void (*put)(void *self, struct wm_span bytes);
+};
+
 /* Fields are for reading; data is not NUL-terminated. */
 struct wm_buf {
 	char *data;
 	size_t len;
 	size_t capacity;
 	size_t len_max;
+	const struct wm_buf_sink *sink; /* NULL: none; borrowed */
 };
 
 void wm_buf_init(struct wm_buf *buf, size_t len_max);
+void wm_buf_init_sink(struct wm_buf *buf, const struct wm_buf_sink *sink);
 void wm_buf_release(struct wm_buf *buf);
 
 /* What wm_buf_reserve() does where the room is not there yet. */
@@ -61,6 +72,9 @@ wm_buf_add_byte(struct wm_buf *buf, char byte)
 	*wm_buf_room(buf, 1) = byte;
 	buf->len++;
 }
+
+/* Hands on what is left, at the end. Only with a sink. */
+void wm_buf_flush(struct wm_buf *buf);
 
 /* Empties it and keeps the memory. */
 static inline void

@@ -289,8 +289,10 @@ wm_dedup_decode(struct wm_dedup *d, struct wm_get *in)
 		return false;
 	d->watermark_us = watermark_us;
 	struct wm_value *keys = wm_calloc(d->options.keys_count, sizeof(keys[0]));
-	for (uint64_t i = 0; i < count && ok; i++)
+	for (uint64_t i = 0; i < count && ok; i++) {
+		wm_get_give_back(in);
 		ok = decode_key(d, keys, in);
+	}
 	free(keys);
 	d->added = added;
 	return ok;

@@ -221,6 +221,7 @@ wm_fill_decode(struct wm_fill *fill, size_t keys_count, struct wm_get *in)
 {
 	fill->skipped = wm_get_varint(in);
 	for (uint64_t left = wm_get_varint(in); left > 0; left--) {
+		wm_get_give_back(in);
 		uint8_t tag = wm_get_u8(in);
 		struct wm_span key = wm_get_span(in);
 		bool is_new;

@@ -1092,42 +1092,30 @@ wm_join_bytes(const struct wm_join *j)
 	return bytes;
 }
 
-/* Writing and reading: as they came, a row of either kind. */
-struct written {
-	int64_t time_us;
-	uint64_t arrival;
-	bool is_matched;
-	bool has_key;
-	bool is_columns; /* its key, else as it is written */
-	struct wm_span key;
-	struct wm_span bytes;
-};
-
 static int
-compare_written(const void *a, const void *b)
+compare_held(const void *a, const void *b)
 {
-	const struct written *row_a = a, *row_b = b;
+	const struct wm_join_held *row_a = a, *row_b = b;
 
 	return (row_a->arrival > row_b->arrival) - (row_a->arrival < row_b->arrival);
 }
 
-/* The rows that a side holds, count of them, to be freed. */
-static struct written *
-written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
+struct wm_join_held *
+wm_join_held(const struct wm_join *j, enum wm_join_side s)
 {
 	const struct side *side = &j->sides[s];
+	uint64_t held = held_count(j, s);
+	struct wm_join_held *rows = wm_reallocarray(NULL, held, sizeof(rows[0]));
 	struct wm_queued **queued = wm_queue_items(&side->queue);
 	size_t count = 0, at_entry = 0;
 
-	*held = held_count(j, s);
-	struct written *rows = wm_reallocarray(NULL, *held, sizeof(rows[0]));
 	for (size_t i = 0; i < side->queue.count; i++) {
 		const struct wm_queued *row = queued[i];
 
 		if (is_gone(j, row))
 			continue;
 		const struct wm_entry *entry = is_as_of(j) ? entry_of(row) : NULL;
-		rows[count++] = (struct written){
+		rows[count++] = (struct wm_join_held){
 			.time_us = row->time_us,
 			.arrival = row->order,
 			.is_matched = (row->mark & MARK_MATCHED) != 0,
@@ -1135,7 +1123,6 @@ written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 			.key = !is_as_of(j)     ? columns_of(row)
 				: entry != NULL ? wm_entry_key(entry)
 						: wm_span("", 0),
-			.is_columns = !is_as_of(j),
 			.bytes = bytes_of(j, side, row),
 		};
 	}
@@ -1148,7 +1135,7 @@ written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 			for (const struct wm_series_item *item; (item = wm_series_next(series, &at)) != NULL;) {
 				const struct copy *copy = item->item;
 
-				rows[count++] = (struct written){
+				rows[count++] = (struct wm_join_held){
 					.time_us = item->time_us,
 					.arrival = copy->arrival,
 					.has_key = true,
@@ -1157,35 +1144,43 @@ written_rows(const struct wm_join *j, enum wm_join_side s, uint64_t *held)
 				};
 			}
 		}
-		qsort(rows, count, sizeof(rows[0]), compare_written);
+		qsort(rows, count, sizeof(rows[0]), compare_held);
 	}
-	assert(count == *held);
+	assert(count == held);
 	return rows;
+}
+
+void
+wm_join_unpack(const struct wm_join *j, struct wm_span key, struct wm_span *columns)
+{
+	const char *at = key.data;
+	struct wm_value column;
+	struct wm_get in;
+
+	wm_get_init(&in, key);
+	for (size_t i = 0; i < j->options.keys_count; i++) {
+		if (is_as_of(j)) {
+			columns[i] = j->options.keys_count == 1 ? key : wm_get_span(&in);
+			continue;
+		}
+		at = wm_column_get(at, &column);
+		columns[i] = column.text;
+	}
 }
 
 /* A key of one column as its text, of several as a text of their texts. */
 static void
-put_key(const struct wm_join *j, const struct written *row, struct wm_buf *out)
+put_key(const struct wm_join *j, struct wm_span key, struct wm_span *columns, struct wm_buf *out)
 {
-	const char *at = row->key.data;
-	struct wm_value column;
-	uint64_t len = 0;
+	size_t count = j->options.keys_count, len = 0;
 
-	if (!row->is_columns) {
-		wm_put_span(out, row->key);
-		return;
-	}
-	for (size_t i = 0; i < j->options.keys_count; i++) {
-		at = wm_column_get(at, &column);
-		len += wm_varint_len(column.text.len) + column.text.len;
-	}
-	if (j->options.keys_count != 1)
+	wm_join_unpack(j, key, columns);
+	for (size_t i = 0; i < count; i++)
+		len += wm_varint_len(columns[i].len) + columns[i].len;
+	if (count != 1)
 		wm_put_varint(out, len);
-	at = row->key.data;
-	for (size_t i = 0; i < j->options.keys_count; i++) {
-		at = wm_column_get(at, &column);
-		wm_put_span(out, column.text);
-	}
+	for (size_t i = 0; i < count; i++)
+		wm_put_span(out, columns[i]);
 }
 
 /* What a row is, in a byte. */
@@ -1202,10 +1197,11 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 	assert(!j->arrival.is_there && j->leaving == NULL);
 	wm_put_i64(out, j->sides[LEFT].watermark_us);
 	wm_put_i64(out, j->sides[RIGHT].watermark_us);
+	struct wm_span *columns = wm_calloc(j->options.keys_count, sizeof(columns[0]));
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++) {
 		const struct side *side = &j->sides[s];
-		uint64_t held;
-		struct written *rows = written_rows(j, s, &held);
+		uint64_t held = held_count(j, s);
+		struct wm_join_held *rows = wm_join_held(j, s);
 
 		wm_put_varint(out, side->added);
 		wm_put_varint(out, held);
@@ -1215,11 +1211,12 @@ wm_join_encode(const struct wm_join *j, struct wm_buf *out)
 			wm_put_u8(out,
 				(uint8_t)((rows[i].is_matched ? HAS_MATCHED : 0) | (rows[i].has_key ? HAS_KEY : 0)));
 			if (rows[i].has_key)
-				put_key(j, &rows[i], out);
+				put_key(j, rows[i].key, columns, out);
 			wm_put_span(out, rows[i].bytes);
 		}
 		free(rows);
 	}
+	free(columns);
 }
 
 /* Reads a row that has arrived when it may have; false if it is none that could be held. */
@@ -1277,9 +1274,11 @@ wm_join_decode(struct wm_join *j, struct wm_get *in)
 		count = wm_get_varint(in);
 		if (in->failed || j->sides[s].added > WM_QUEUE_ARRIVAL_MASK || count > j->sides[s].added)
 			return false;
-		for (uint64_t i = 0; i < count; i++)
+		for (uint64_t i = 0; i < count; i++) {
+			wm_get_give_back(in);
 			if (!decode_row(j, s, &arrival_min, in))
 				return false;
+		}
 	}
 	return true;
 }

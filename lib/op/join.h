@@ -152,6 +152,22 @@ struct wm_join_counts {
 };
 struct wm_join_counts wm_join_counts(const struct wm_join *join);
 
+/* A row that is held. Texts are borrowed from the operator until its next call. */
+struct wm_join_held {
+	int64_t time_us;
+	uint64_t arrival;   /* of its side */
+	bool is_matched;    /* known where that decides whether it is written */
+	bool has_key;       /* false: one of its columns is null */
+	struct wm_span key; /* for wm_join_unpack() */
+	struct wm_span bytes;
+};
+
+/* All that a side holds, wm_join_counts().rows of them, in order of arrival; an array to be freed. Nothing may be left to drain. */
+struct wm_join_held *wm_join_held(const struct wm_join *join, enum wm_join_side side);
+
+/* The columns of the key of such a row: keys_count of them. */
+void wm_join_unpack(const struct wm_join *join, struct wm_span key, struct wm_span *columns);
+
 /* Bytes of state. */
 size_t wm_join_bytes(const struct wm_join *join);
 

@@ -577,8 +577,10 @@ wm_lag_decode(struct wm_lag *lag, struct wm_get *in)
 	lag->kept_count = wm_get_varint(in);
 	uint64_t groups_count = wm_get_varint(in);
 
-	for (uint64_t i = 0; i < groups_count && !in->failed; i++)
+	for (uint64_t i = 0; i < groups_count && !in->failed; i++) {
+		wm_get_give_back(in);
 		if (!decode_group(lag, in))
 			return false;
+	}
 	return !in->failed;
 }

@@ -1233,9 +1233,11 @@ decode_group(struct wm_sessions *w, struct wm_get *in)
 	struct wm_entry *entry = entry_for(w, key, tag, wm_hash(key, tag));
 	if (w->groups.count == groups_before)
 		return false;
-	for (uint64_t i = 0; i < sessions_count; i++)
+	for (uint64_t i = 0; i < sessions_count; i++) {
+		wm_get_give_back(in);
 		if (!decode_session(w, entry, in))
 			return false;
+	}
 	return true;
 }
 

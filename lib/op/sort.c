@@ -149,6 +149,7 @@ wm_sort_decode(struct wm_sort *s, struct wm_get *in)
 		return false;
 	s->watermark_us = watermark_us;
 	for (uint64_t i = 0; i < count; i++) {
+		wm_get_give_back(in);
 		uint64_t arrival = wm_get_varint(in);
 		int64_t time_us = wm_get_i64(in);
 		uint64_t source = wm_get_varint(in);

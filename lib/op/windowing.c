@@ -1382,6 +1382,7 @@ marks_of(const struct wm_windowing *w, bool has_pane)
 static struct wm_entry *
 decode_entry(const struct wm_windowing *w, struct wm_get *in, struct wm_table *table, uint8_t marks, uint8_t *mark)
 {
+	wm_get_give_back(in);
 	uint8_t tag = wm_get_u8(in);
 	bool is_new;
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
@@ -23,7 +22,7 @@
 #define NAME_BYTES 4
 #define TOOL_OFFSET 16
 
-/* Written at once: past this, larger writes gain nothing. */
+/* Written or read at once: past this, larger pieces gain nothing. */
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 static const char part_names[WM_CHECKPOINT_PARTS][NAME_BYTES + 1] = { "OPTS", "WMRK", "INPT", "OUTP", "CNTR", "STAT" };
@@ -146,22 +145,6 @@ system_unlink(void *self, const char *path)
 	return unlink(path);
 }
 
-static const void *
-system_map(void *self, int fd, size_t len)
-{
-	(void)self;
-	void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	return data == MAP_FAILED ? NULL : data;
-}
-
-static void
-system_unmap(void *self, const void *data, size_t len)
-{
-	(void)self;
-	munmap((void *)(uintptr_t)data, len);
-}
-
 static int
 system_lock(void *self, int fd)
 {
@@ -212,8 +195,6 @@ const struct wm_checkpoint_calls wm_checkpoint_system = {
 	.link = system_link,
 	.rename = system_rename,
 	.unlink = system_unlink,
-	.map = system_map,
-	.unmap = system_unmap,
 	.lock = system_lock,
 	.resolve = system_resolve,
 	.path_of = system_path_of,
@@ -293,10 +274,53 @@ wm_checkpoint_beside(const char *path, const char *suffix)
 	return name;
 }
 
+/* The bytes of a checkpoint: in memory, or of a file. */
+struct origin {
+	const char *bytes; /* NULL: of a file */
+	const struct wm_checkpoint_calls *calls;
+	int fd;
+	const char *path;
+	uint64_t len;
+};
+
+/* Bytes that a file no longer has are a failure. */
+static bool
+take(const struct origin *origin, void *data, size_t len, uint64_t at, struct wm_err *err)
+{
+	size_t got;
+
+	if (origin->bytes != NULL) {
+		memcpy(data, origin->bytes + at, len);
+		return true;
+	}
+	if (!wm_checkpoint_read(origin->calls, origin->fd, data, len, at, &got, origin->path, err))
+		return false;
+	return got == len || wm_err_set(err, WM_ERR_IO, "%s: became shorter while it was read", origin->path);
+}
+
+static bool
+hash_of(const struct origin *origin, uint64_t len, uint64_t at, uint64_t *hash, struct wm_err *err)
+{
+	struct wm_hash_stream *stream = wm_hash_stream_new();
+	char *piece = wm_malloc(BUFFER_BYTES);
+	bool is_read = true;
+
+	for (size_t part; len > 0 && is_read; at += part, len -= part) {
+		part = len < BUFFER_BYTES ? (size_t)len : BUFFER_BYTES;
+		is_read = take(origin, piece, part, at, err);
+		if (is_read)
+			wm_hash_stream_add(stream, wm_span(piece, part));
+	}
+	*hash = wm_hash_stream_value(stream);
+	free(piece);
+	wm_hash_stream_free(stream);
+	return is_read;
+}
+
 /* What is being parsed, for messages. */
 struct place {
 	const char *path;
-	size_t at;
+	uint64_t at;
 	char name[NAME_BYTES + 1]; /* of the section; "" in the header */
 	struct wm_err *err;
 };
@@ -304,7 +328,7 @@ struct place {
 static bool
 fail_damaged(const struct place *place, const char *what)
 {
-	return wm_err_set(place->err, WM_ERR_IO, "%s: damaged at byte %zu, in %s%s: %s", place->path, place->at,
+	return wm_err_set(place->err, WM_ERR_IO, "%s: damaged at byte %" PRIu64 ", in %s%s: %s", place->path, place->at,
 		place->name[0] == '\0' ? "the header" : "section ", place->name, what);
 }
 
@@ -335,10 +359,14 @@ take_tool(const char *bytes, char *tool)
 }
 
 static bool
-parse_header(struct wm_checkpoint *checkpoint, struct wm_span bytes, struct place *place)
+parse_header(struct wm_checkpoint *checkpoint, const struct origin *origin, struct place *place)
 {
+	char header[HEADER_BYTES];
+	struct wm_span bytes = { header, origin->len < HEADER_BYTES ? (size_t)origin->len : HEADER_BYTES };
 	struct wm_get in;
 
+	if (!take(origin, header, bytes.len, 0, place->err))
+		return false;
 	if (bytes.len == 0)
 		return wm_err_set(place->err, WM_ERR_IO, "%s: damaged: it is empty", place->path);
 	if (memcmp(bytes.data, MAGIC, bytes.len < MAGIC_BYTES ? bytes.len : MAGIC_BYTES) != 0)
@@ -378,59 +406,75 @@ find_part(const struct place *place, enum wm_checkpoint_part next, enum wm_check
 		if (place->name[i] >= 'a' && place->name[i] <= 'z')
 			return true;
 	return wm_err_set(place->err, WM_ERR_IO,
-		"%s: has a section %s at byte %zu that this program does not know and must not skip: use the newer wm "
+		"%s: has a section %s at byte %" PRIu64
+		" that this program does not know and must not skip: use the newer wm "
 		"that wrote it",
 		place->path, place->name, place->at);
 }
 
 static bool
-parse_end(struct wm_span payload, enum wm_checkpoint_part next, const struct wm_buf *hashes, size_t left,
+parse_end(const struct origin *origin, uint64_t length, enum wm_checkpoint_part next, const struct wm_buf *hashes,
 	const struct place *place)
 {
+	uint64_t payload_at = place->at + FRAME_BYTES;
+	char payload[HASH_BYTES];
+
 	if (next != WM_CHECKPOINT_PARTS) {
 		char what[64];
 
 		snprintf(what, sizeof(what), "there is no section %s before it", part_names[next]);
 		return fail_damaged(place, what);
 	}
-	if (payload.len != HASH_BYTES || hash_at(payload.data) != wm_hash_stable(wm_buf_span(hashes)))
+	if (length == HASH_BYTES && !take(origin, payload, HASH_BYTES, payload_at, place->err))
+		return false;
+	if (length != HASH_BYTES || hash_at(payload) != wm_hash_stable(wm_buf_span(hashes)))
 		return fail_damaged(place, "the sections are not those that were written together");
-	return left == 0 || fail_damaged(place, "bytes follow it");
+	return payload_at + 2 * HASH_BYTES == origin->len || fail_damaged(place, "bytes follow it");
+}
+
+/* Bytes of a section that its hash is of. */
+static uint64_t
+hashed_bytes(uint64_t length)
+{
+	return FRAME_BYTES + (length + 7) / 8 * 8;
 }
 
 /* Begins at place->at; true when END. was met and all is well. */
 static bool
-parse_sections(struct wm_checkpoint *checkpoint, struct wm_span bytes, uint64_t section_bytes_max,
+parse_sections(struct wm_checkpoint *checkpoint, const struct origin *origin, uint64_t section_bytes_max,
 	struct wm_buf *hashes, struct place *place)
 {
 	enum wm_checkpoint_part next = 0, part;
 
 	for (;;) {
-		const char *section = bytes.data + place->at;
-		size_t left = bytes.len - place->at;
+		uint64_t left = origin->len - place->at, hash;
+		char frame[FRAME_BYTES], written_hash[HASH_BYTES];
 		struct wm_get in;
 
 		if (left < FRAME_BYTES + HASH_BYTES) {
-			place->at = bytes.len;
+			place->at = origin->len;
 			return fail_damaged(place, "the file ends here");
 		}
-		memcpy(place->name, section, NAME_BYTES);
+		if (!take(origin, frame, FRAME_BYTES, place->at, place->err))
+			return false;
+		memcpy(place->name, frame, NAME_BYTES);
 		for (size_t i = 0; i < NAME_BYTES; i++)
-			if (section[i] <= ' ' || section[i] > '~')
+			if (frame[i] <= ' ' || frame[i] > '~')
 				place->name[i] = '?';
-		wm_get_init(&in, wm_span(section + NAME_BYTES, FRAME_BYTES - NAME_BYTES));
+		wm_get_init(&in, wm_span(frame + NAME_BYTES, FRAME_BYTES - NAME_BYTES));
 		uint32_t version = wm_get_u32(&in);
 		uint64_t length = wm_get_u64(&in);
 		left -= FRAME_BYTES + HASH_BYTES;
 		if (length > left || (length + 7) / 8 * 8 > left)
 			return fail_damaged(place, "it is longer than the rest of the file");
-		size_t hashed_len = FRAME_BYTES + (size_t)(length + 7) / 8 * 8;
-		uint64_t hash = hash_at(section + hashed_len);
-		if (wm_hash_stable(wm_span(section, hashed_len)) != hash)
+		uint64_t hashed_len = hashed_bytes(length);
+		if (!hash_of(origin, hashed_len, place->at, &hash, place->err) ||
+			!take(origin, written_hash, HASH_BYTES, place->at + hashed_len, place->err))
+			return false;
+		if (hash_at(written_hash) != hash)
 			return fail_damaged(place, "its bytes are not those that were written");
-		struct wm_span payload = { section + FRAME_BYTES, (size_t)length };
 		if (strcmp(place->name, end_name) == 0)
-			return parse_end(payload, next, hashes, bytes.len - place->at - hashed_len - HASH_BYTES, place);
+			return parse_end(origin, length, next, hashes, place);
 		if (!find_part(place, next, &part))
 			return false;
 		if (length > section_bytes_max)
@@ -439,7 +483,12 @@ parse_sections(struct wm_checkpoint *checkpoint, struct wm_span bytes, uint64_t 
 				" bytes: raise --state-limit",
 				place->path, place->name, length, section_bytes_max);
 		if (part != WM_CHECKPOINT_PARTS) {
-			checkpoint->sections[part] = (struct wm_checkpoint_section){ version, payload };
+			const char *payload = origin->bytes == NULL ? NULL : origin->bytes + place->at + FRAME_BYTES;
+
+			checkpoint->sections[part] =
+				(struct wm_checkpoint_section){ version, { payload, (size_t)length } };
+			checkpoint->places[part].at = place->at;
+			checkpoint->places[part].hash = hash;
 			next++;
 		}
 		wm_put_u64(hashes, hash);
@@ -447,32 +496,87 @@ parse_sections(struct wm_checkpoint *checkpoint, struct wm_span bytes, uint64_t 
 	}
 }
 
+static bool
+parse(struct wm_checkpoint *checkpoint, const struct origin *origin, uint64_t section_bytes_max, struct wm_err *err)
+{
+	struct place place = { .path = origin->path, .err = err };
+	struct wm_buf hashes;
+
+	if (!parse_header(checkpoint, origin, &place))
+		return false;
+	wm_buf_init(&hashes, WM_BUF_UNBOUNDED);
+	place.at = HEADER_BYTES;
+	bool is_whole = parse_sections(checkpoint, origin, section_bytes_max, &hashes, &place);
+	wm_buf_release(&hashes);
+	return is_whole;
+}
+
 bool
 wm_checkpoint_parse(struct wm_checkpoint *checkpoint, struct wm_span bytes, const char *path,
 	uint64_t section_bytes_max, struct wm_err *err)
 {
-	struct place place = { .path = path, .err = err };
-	struct wm_buf hashes;
+	const struct origin origin = { .bytes = bytes.data, .path = path, .len = bytes.len };
 
-	*checkpoint = (struct wm_checkpoint){ 0 };
-	if (!parse_header(checkpoint, bytes, &place))
-		return false;
-	wm_buf_init(&hashes, WM_BUF_UNBOUNDED);
-	place.at = HEADER_BYTES;
-	bool is_whole = parse_sections(checkpoint, bytes, section_bytes_max, &hashes, &place);
-	wm_buf_release(&hashes);
-	return is_whole;
+	*checkpoint = (struct wm_checkpoint){ .fd = -1 };
+	return parse(checkpoint, &origin, section_bytes_max, err);
+}
+
+static struct origin
+origin_of(const struct wm_checkpoint *checkpoint)
+{
+	return (struct origin){ .calls = checkpoint->calls, .fd = checkpoint->fd, .path = checkpoint->path };
+}
+
+static bool
+fail_changed(const struct wm_checkpoint *checkpoint, struct wm_err *err)
+{
+	return wm_err_set(err, WM_ERR_IO, "%s: changed while it was read", checkpoint->path);
+}
+
+/* Takes all sections into memory but the state's; each is small beside what is made of it. */
+static bool
+hold_sections(struct wm_checkpoint *checkpoint, struct wm_err *err)
+{
+	struct origin origin = origin_of(checkpoint);
+	uint64_t len = 0;
+
+	for (enum wm_checkpoint_part part = 0; part < WM_CHECKPOINT_STAT; part++)
+		len += hashed_bytes(checkpoint->sections[part].payload.len);
+	char *at = checkpoint->held = wm_malloc(len);
+	for (enum wm_checkpoint_part part = 0; part < WM_CHECKPOINT_STAT; part++) {
+		struct wm_span *payload = &checkpoint->sections[part].payload;
+		size_t hashed_len = (size_t)hashed_bytes(payload->len);
+
+		if (!take(&origin, at, hashed_len, checkpoint->places[part].at, err))
+			return false;
+		if (wm_hash_stable(wm_span(at, hashed_len)) != checkpoint->places[part].hash)
+			return fail_changed(checkpoint, err);
+		payload->data = at + FRAME_BYTES;
+		at += hashed_len;
+	}
+	return true;
+}
+
+static bool
+load(struct wm_checkpoint *checkpoint, uint64_t section_bytes_max, struct wm_err *err)
+{
+	const struct wm_checkpoint_calls *calls = checkpoint->calls;
+	struct origin origin = origin_of(checkpoint);
+	struct stat found;
+
+	if (calls->fstat(calls->self, checkpoint->fd, &found) == -1)
+		return fail_errno(err, checkpoint->path, "read");
+	if (!S_ISREG(found.st_mode))
+		return wm_err_set(err, WM_ERR_IO, "%s: is no checkpoint: it is no regular file", checkpoint->path);
+	origin.len = (uint64_t)found.st_size;
+	return parse(checkpoint, &origin, section_bytes_max, err) && hold_sections(checkpoint, err);
 }
 
 enum wm_checkpoint_found
 wm_checkpoint_load(struct wm_checkpoint *checkpoint, const struct wm_checkpoint_calls *calls, const char *path,
 	uint64_t section_bytes_max, struct wm_err *err)
 {
-	struct stat found;
-	const void *mapped = NULL;
-	size_t len = 0;
-	bool is_whole = false;
-
+	*checkpoint = (struct wm_checkpoint){ 0 };
 	/* Without waiting: it may be a pipe. */
 	int fd = calls->open(calls->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
 	if (fd == -1) {
@@ -481,34 +585,101 @@ wm_checkpoint_load(struct wm_checkpoint *checkpoint, const struct wm_checkpoint_
 		(void)fail_errno(err, path, "open");
 		return WM_CHECKPOINT_FAILED;
 	}
-	if (calls->fstat(calls->self, fd, &found) == -1) {
-		(void)fail_errno(err, path, "read");
-	} else if (!S_ISREG(found.st_mode)) {
-		(void)wm_err_set(err, WM_ERR_IO, "%s: is no checkpoint: it is no regular file", path);
-	} else {
-		len = (size_t)found.st_size;
-		if (len > 0 && (mapped = calls->map(calls->self, fd, len)) == NULL)
-			(void)fail_errno(err, path, "read");
-		else
-			is_whole = wm_checkpoint_parse(checkpoint, wm_span(mapped, len), path, section_bytes_max, err);
-	}
-	calls->close(calls->self, fd);
-	if (!is_whole) {
-		if (mapped != NULL)
-			calls->unmap(calls->self, mapped, len);
-		return WM_CHECKPOINT_FAILED;
-	}
 	checkpoint->calls = calls;
-	checkpoint->mapped = mapped;
-	checkpoint->mapped_len = len;
-	return WM_CHECKPOINT_LOADED;
+	checkpoint->path = wm_memdup(path, strlen(path));
+	checkpoint->fd = fd;
+	if (load(checkpoint, section_bytes_max, err))
+		return WM_CHECKPOINT_LOADED;
+	wm_checkpoint_release(checkpoint);
+	return WM_CHECKPOINT_FAILED;
+}
+
+struct wm_checkpoint_state {
+	const struct wm_checkpoint *checkpoint;
+	uint64_t at; /* of the next byte in the file */
+	struct wm_hash_stream *hash;
+	bool failed;
+	struct wm_err err;
+};
+
+/* The next bytes of the section, frame and padding included. */
+static bool
+read_state(void *self, void *data, size_t len)
+{
+	struct wm_checkpoint_state *state = self;
+	struct origin origin = origin_of(state->checkpoint);
+
+	state->failed = state->failed || !take(&origin, data, len, state->at, &state->err);
+	if (state->failed)
+		return false;
+	wm_hash_stream_add(state->hash, wm_span(data, len));
+	state->at += len;
+	return true;
+}
+
+void
+wm_checkpoint_open_state(struct wm_checkpoint *checkpoint, struct wm_get *in)
+{
+	struct wm_span payload = checkpoint->sections[WM_CHECKPOINT_STAT].payload;
+	char frame[FRAME_BYTES];
+
+	assert(checkpoint->state == NULL);
+	if (checkpoint->calls == NULL) {
+		wm_get_init(in, payload);
+		return;
+	}
+	struct wm_checkpoint_state *state = wm_calloc(1, sizeof(*state));
+	state->checkpoint = checkpoint;
+	state->at = checkpoint->places[WM_CHECKPOINT_STAT].at;
+	state->hash = wm_hash_stream_new();
+	checkpoint->state = state;
+	const struct wm_get_source source = { state, read_state };
+	wm_get_open(in, &source, payload.len);
+	if (!read_state(state, frame, FRAME_BYTES))
+		wm_get_fail(in);
+}
+
+static void
+free_state(struct wm_checkpoint *checkpoint)
+{
+	if (checkpoint->state != NULL)
+		wm_hash_stream_free(checkpoint->state->hash);
+	free(checkpoint->state);
+	checkpoint->state = NULL;
+}
+
+bool
+wm_checkpoint_close_state(struct wm_checkpoint *checkpoint, struct wm_get *in, struct wm_err *err)
+{
+	struct wm_checkpoint_state *state = checkpoint->state;
+	size_t length = checkpoint->sections[WM_CHECKPOINT_STAT].payload.len;
+	bool is_same = true;
+	char padding[8];
+
+	if (checkpoint->calls == NULL)
+		return true;
+	/* Where a decoder stopped before the end there is no hash to compare. */
+	bool is_all = !in->failed && wm_get_left(in) == 0;
+	wm_get_close(in);
+	if (is_all && read_state(state, padding, (size_t)(hashed_bytes(length) - FRAME_BYTES - length)))
+		is_same = wm_hash_stream_value(state->hash) == checkpoint->places[WM_CHECKPOINT_STAT].hash;
+	bool failed = state->failed;
+	if (failed)
+		*err = state->err;
+	else if (!is_same)
+		(void)fail_changed(checkpoint, err);
+	free_state(checkpoint);
+	return !failed && is_same;
 }
 
 void
 wm_checkpoint_release(struct wm_checkpoint *checkpoint)
 {
-	if (checkpoint->mapped != NULL)
-		checkpoint->calls->unmap(checkpoint->calls->self, checkpoint->mapped, checkpoint->mapped_len);
+	if (checkpoint->calls != NULL)
+		checkpoint->calls->close(checkpoint->calls->self, checkpoint->fd);
+	free_state(checkpoint);
+	free(checkpoint->path);
+	free(checkpoint->held);
 	*checkpoint = (struct wm_checkpoint){ 0 };
 }
 
@@ -687,12 +858,10 @@ wm_checkpoint_end_section(struct wm_checkpoint_writer *writer, struct wm_err *er
 	wm_buf_release(&field);
 	if (put == -1)
 		return fail_errno(err, writer->tmp_path, "write");
-	size_t len = (size_t)writer->written;
-	const char *mapped = calls->map(calls->self, writer->fd, len);
-	if (mapped == NULL)
-		return fail_errno(err, writer->tmp_path, "read");
-	uint64_t hash = wm_hash_stable(wm_span(mapped + writer->section_at, len - (size_t)writer->section_at));
-	calls->unmap(calls->self, mapped, len);
+	const struct origin origin = { .calls = calls, .fd = writer->fd, .path = writer->tmp_path };
+	uint64_t hash;
+	if (!hash_of(&origin, writer->written - writer->section_at, writer->section_at, &hash, err))
+		return false;
 	wm_put_u64(&writer->buffer, hash);
 	wm_put_u64(&writer->hashes, hash);
 	return true;

@@ -9,11 +9,14 @@
  * (FILE.tmp), synced, and renamed over FILE, which stays as FILE.prev. All of it
  * goes through a table of system calls, so that a test can put a disk of its own under it.
  *
- * The state may be large: its section is written piece by piece, and read where
- * the system maps the file. So there is no second copy of it in memory.
+ * The state may be large: its section is written and read piece by piece, so
+ * that there is no second copy of it in memory. It is not mapped instead: a disk
+ * that fails, or a file that is cut, would kill the program there, where a read
+ * says what is wrong.
  *
  * A file is taken as hostile: it is verified as a whole before any section is
- * handed out, and every length is compared with the bytes left.
+ * handed out, and every length is compared with the bytes left. What is read
+ * afterwards is hashed once more, and has to be what was verified.
  */
 #ifndef WM_STATE_CHECKPOINT_H
 #define WM_STATE_CHECKPOINT_H
@@ -23,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "lib/base/codec.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
 
@@ -45,8 +49,6 @@ struct wm_checkpoint_calls {
 	int (*link)(void *self, const char *from, const char *to);
 	int (*rename)(void *self, const char *from, const char *to);
 	int (*unlink)(void *self, const char *path);
-	const void *(*map)(void *self, int fd, size_t len); /* the first len bytes, to read; len is not 0 */
-	void (*unmap)(void *self, const void *data, size_t len);
 	int (*lock)(void *self, int fd);                /* an OFD write lock on the whole file, without waiting */
 	char *(*resolve)(void *self, const char *path); /* realpath(); freed by the caller */
 	char *(*path_of)(void *self, int fd);           /* what an open file is called; NULL: not known */
@@ -94,17 +96,26 @@ struct wm_checkpoint_section {
 	struct wm_span payload;
 };
 
-/* Fields are for reading. Payloads point into the bytes that were parsed, or the file that was loaded. */
+/* The state of a loaded file while it is read. */
+struct wm_checkpoint_state;
+
+/* Fields are for reading. Payloads point into the bytes that were parsed, or are held; that of the state of a loaded file has a length alone. */
 struct wm_checkpoint {
 	uint32_t format_version;
 	char tool[WM_CHECKPOINT_TOOL_BYTES + 1];
 	int64_t written_at_us; /* wall clock */
 	uint64_t generation;   /* counts the commits */
 	struct wm_checkpoint_section sections[WM_CHECKPOINT_PARTS];
-	/* the loaded file; NULL for parsed bytes */
-	const struct wm_checkpoint_calls *calls;
-	const void *mapped;
-	size_t mapped_len;
+	struct {
+		uint64_t at; /* where the section begins */
+		uint64_t hash;
+	} places[WM_CHECKPOINT_PARTS];
+	/* of a loaded file */
+	const struct wm_checkpoint_calls *calls; /* NULL: bytes were parsed */
+	char *path;
+	int fd;
+	char *held; /* all sections but the state's */
+	struct wm_checkpoint_state *state;
 };
 
 /*
@@ -116,10 +127,19 @@ WM_MUST_CHECK bool wm_checkpoint_parse(struct wm_checkpoint *checkpoint, struct 
 
 enum wm_checkpoint_found { WM_CHECKPOINT_LOADED, WM_CHECKPOINT_ABSENT, WM_CHECKPOINT_FAILED };
 
-/* The same for a file, which stays mapped until the release. Only WM_CHECKPOINT_FAILED sets *err. */
+/* The same for a file, which stays open until the release. Only WM_CHECKPOINT_FAILED sets *err. */
 WM_MUST_CHECK enum wm_checkpoint_found wm_checkpoint_load(struct wm_checkpoint *checkpoint,
 	const struct wm_checkpoint_calls *calls, const char *path, uint64_t section_bytes_max, struct wm_err *err);
 void wm_checkpoint_release(struct wm_checkpoint *checkpoint);
+
+/* Begins to read the state, from its beginning; the other sections are read by wm_get_init(). One reader at a time. */
+void wm_checkpoint_open_state(struct wm_checkpoint *checkpoint, struct wm_get *in);
+
+/*
+ * Closes *in, whatever was read of it. False with WM_ERR_IO if the file could not be read, or holds something else now than
+ * when it was loaded; what the state holds is for its decoder to judge.
+ */
+WM_MUST_CHECK bool wm_checkpoint_close_state(struct wm_checkpoint *checkpoint, struct wm_get *in, struct wm_err *err);
 
 /*
  * A checkpoint in the making. All parts are put, in their order. After a failure only

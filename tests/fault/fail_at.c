@@ -3,7 +3,7 @@
  * fails.
  *
  * WM_FAULT=KIND:N:ERRNO[:HOW]. KIND is open, read, write, sync, truncate, link, rename,
- * unlink, map, seek or stat; calls are counted from 1, those on standard error not at all.
+ * unlink, seek or stat; calls are counted from 1, those on standard error not at all.
  * HOW is "once" (nothing), "on": all calls from the n-th on, or, for a write, "half":
  * half of its bytes are written, and all calls after it fail. ERRNO 0 is no failure: a read
  * or a write of one byte less than half. WM_COUNT=FILE: how many there were is added to it at the end,
@@ -16,14 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { OPEN, READ, WRITE, SYNC, TRUNCATE, LINK, RENAME, UNLINK, MAP, SEEK, STAT, KINDS };
+enum kind { OPEN, READ, WRITE, SYNC, TRUNCATE, LINK, RENAME, UNLINK, SEEK, STAT, KINDS };
 
 static const char *const names[KINDS] = { "open", "read", "write", "sync", "truncate", "link", "rename", "unlink",
-	"map", "seek", "stat" };
+	"seek", "stat" };
 
 static struct {
 	int is_read;
@@ -214,15 +213,6 @@ unlink(const char *path)
 
 	*(void **)&real_unlink = real("unlink");
 	return fails(UNLINK) ? -1 : real_unlink(path);
-}
-
-void *
-mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
-{
-	void *(*real_mmap)(void *, size_t, int, int, int, off_t);
-
-	*(void **)&real_mmap = real("mmap");
-	return fd >= 0 && fails(MAP) ? MAP_FAILED : real_mmap(at, len, protection, flags, fd, offset);
 }
 
 off_t

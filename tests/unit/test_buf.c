@@ -1,5 +1,7 @@
 #include "lib/base/buf.h"
 
+#include <stdlib.h>
+
 #include "tests/unit/tap.h"
 
 static void
@@ -68,10 +70,72 @@ test_maximum(void)
 	wm_buf_release(&buf);
 }
 
+/* What a sink was given, and how. */
+struct taken {
+	struct wm_buf bytes;
+	size_t longest;
+	uint64_t puts;
+};
+
+static void
+take(void *self, struct wm_span bytes)
+{
+	struct taken *taken = self;
+
+	wm_buf_add(&taken->bytes, bytes.data, bytes.len);
+	taken->puts++;
+	if (bytes.len > taken->longest)
+		taken->longest = bytes.len;
+}
+
+static void
+test_sink(void)
+{
+	struct taken taken = { 0 };
+	const struct wm_buf_sink sink = { &taken, take };
+	char *large = wm_malloc(300000);
+	struct wm_buf buf, want;
+	uint64_t random = 1;
+	size_t capacity_max = 0;
+
+	wm_buf_init(&taken.bytes, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	wm_buf_init_sink(&buf, &sink);
+	wm_buf_add(&buf, "abc", 3);
+	tap_ok(taken.puts == 0 && buf.len == 3, "what is small waits");
+	wm_buf_flush(&buf);
+	tap_span(wm_buf_span(&taken.bytes), "abc", "until it is handed on");
+	wm_buf_flush(&buf);
+	tap_int((int64_t)taken.puts, 1, "nothing is not");
+	wm_buf_add(&want, "abc", 3);
+	for (size_t i = 0; i < 300000; i++)
+		large[i] = (char)('a' + tap_random(&random) % 26);
+	for (int i = 0; i < 5000; i++) {
+		size_t len = tap_random(&random) % (i % 500 == 0 ? 300000 : 900);
+
+		wm_buf_add(&want, large, len);
+		wm_buf_add_byte(&want, 'x');
+		wm_buf_add(&buf, large, len);
+		wm_buf_add_byte(&buf, 'x');
+		if (buf.capacity > capacity_max)
+			capacity_max = buf.capacity;
+	}
+	wm_buf_flush(&buf);
+	tap_ok(wm_span_equal(wm_buf_span(&taken.bytes), wm_buf_span(&want)), "all that was added arrives, in order");
+	tap_int((int64_t)capacity_max, 65536, "never is more than a piece held");
+	tap_ok(taken.longest > 200000, "what is larger than a piece is handed on without a copy");
+	tap_ok(taken.puts < want.len / 30000, "and the small in full pieces");
+	wm_buf_release(&buf);
+	wm_buf_release(&want);
+	wm_buf_release(&taken.bytes);
+	free(large);
+}
+
 int
 main(void)
 {
 	test_unbounded();
+	test_sink();
 	test_maximum();
 	return tap_done();
 }

@@ -119,6 +119,36 @@ parse_fails(struct wm_span bytes, const char *message, const char *name)
 		printf("#   got '%s', want '%s'\n", err.message, message);
 }
 
+/* The state of a loaded file, got in pieces of so many bytes. */
+static struct wm_buf
+state_of(struct wm_checkpoint *checkpoint, size_t piece)
+{
+	struct wm_err err = { 0 };
+	struct wm_buf state;
+	struct wm_get in;
+
+	wm_buf_init(&state, WM_BUF_UNBOUNDED);
+	wm_checkpoint_open_state(checkpoint, &in);
+	for (size_t left; (left = wm_get_left(&in)) > 0; wm_get_give_back(&in)) {
+		struct wm_span bytes = wm_get_bytes(&in, left < piece ? left : piece);
+
+		wm_buf_add(&state, bytes.data, bytes.len);
+	}
+	if (!wm_checkpoint_close_state(checkpoint, &in, &err))
+		printf("#   %s\n", err.message);
+	return state;
+}
+
+static bool
+holds_state(struct wm_checkpoint *checkpoint, struct wm_span want, size_t piece)
+{
+	struct wm_buf state = state_of(checkpoint, piece);
+	bool is_same = wm_span_equal(wm_buf_span(&state), want);
+
+	wm_buf_release(&state);
+	return is_same;
+}
+
 /* Written by another program, from the man page. */
 static void
 test_fixture(void)
@@ -137,7 +167,9 @@ test_fixture(void)
 	tap_span(checkpoint.sections[WM_CHECKPOINT_INPT].payload, "12345678", "INPT");
 	tap_span(checkpoint.sections[WM_CHECKPOINT_OUTP].payload, "p", "OUTP");
 	tap_span(checkpoint.sections[WM_CHECKPOINT_CNTR].payload, "c", "CNTR");
-	tap_span(checkpoint.sections[WM_CHECKPOINT_STAT].payload, "state", "STAT");
+	tap_int((int64_t)checkpoint.sections[WM_CHECKPOINT_STAT].payload.len, 5, "the length of STAT");
+	tap_ok(holds_state(&checkpoint, wm_span_of("state"), 2) && holds_state(&checkpoint, wm_span_of("state"), 5),
+		"STAT, as often as it is asked for");
 	wm_checkpoint_release(&checkpoint);
 
 	found = wm_checkpoint_load(&checkpoint, &wm_checkpoint_system, FIXTURES "none.ckpt", 100, &err);
@@ -219,7 +251,7 @@ test_large(void)
 		is_same = write_sections(&wm_checkpoint_system, path, &from, pieces[i], true, &err) &&
 			wm_checkpoint_load(&back, &wm_checkpoint_system, path, len, &err) == WM_CHECKPOINT_LOADED;
 		is_same = is_same && back.sections[WM_CHECKPOINT_STAT].version == 5 &&
-			wm_span_equal(back.sections[WM_CHECKPOINT_STAT].payload, wm_span(state, len));
+			holds_state(&back, wm_span(state, len), pieces[i] == 0 ? 1 : pieces[i]);
 		if (is_same)
 			wm_checkpoint_release(&back);
 	}
@@ -440,10 +472,61 @@ failing_unlink(void *self, const char *path)
 	return fails(self) ? -1 : unlink(path);
 }
 
-static const void *
-failing_map(void *self, int fd, size_t len)
+static ssize_t
+failing_pread(void *self, int fd, void *data, size_t len, off_t offset)
 {
-	return fails(self) ? NULL : wm_checkpoint_system.map(NULL, fd, len);
+	return fails(self) ? -1 : pread(fd, data, len > 7 ? len / 2 : len, offset);
+}
+
+/* What a file was when it was loaded is what is read of it, or it is said. */
+static void
+test_changing(void)
+{
+	struct failing failing = { 0 };
+	struct wm_checkpoint_calls calls = wm_checkpoint_system;
+	size_t len = 200000;
+	char *state = wm_calloc(1, len), *path = in_folder("changing");
+	struct wm_checkpoint from = { .tool = "wm-window" }, back;
+	struct wm_err err = { 0 };
+	struct wm_get in;
+
+	calls.self = &failing;
+	calls.close = failing_close;
+	calls.pread = failing_pread;
+	from.sections[WM_CHECKPOINT_STAT] = (struct wm_checkpoint_section){ 1, wm_span(state, len) };
+	if (!tap_ok(write_sections(&wm_checkpoint_system, path, &from, 0, true, &err) &&
+			    wm_checkpoint_load(&back, &calls, path, len, &err) == WM_CHECKPOINT_LOADED,
+		    "a file that will change"))
+		return;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	wm_checkpoint_open_state(&back, &in);
+	failing.fail_at = failing.calls + 1;
+	tap_ok(wm_get_bytes(&in, 100000).len == 0 && in.failed, "a disk that fails");
+	tap_ok(!wm_checkpoint_close_state(&back, &in, &err) && err.code == WM_ERR_IO &&
+			strstr(err.message, "changing: cannot read: No space") != NULL,
+		"is not taken for damage");
+
+	wm_checkpoint_open_state(&back, &in);
+	tap_ok(wm_get_bytes(&in, 100000).len == 100000 && wm_checkpoint_close_state(&back, &in, &err),
+		"a reader may stop where it likes");
+
+	tap_ok(pwrite(fd, "x", 1, end - 100) == 1, "a byte is changed");
+	wm_checkpoint_open_state(&back, &in);
+	tap_ok(wm_get_bytes(&in, len).len == len, "what is there is read");
+	tap_ok(!wm_checkpoint_close_state(&back, &in, &err) && strstr(err.message, "changing: changed while") != NULL,
+		"and it is seen");
+
+	tap_ok(ftruncate(fd, end - 1000) == 0, "the file is cut");
+	wm_checkpoint_open_state(&back, &in);
+	tap_ok(wm_get_bytes(&in, len).len == 0 && !wm_checkpoint_close_state(&back, &in, &err) &&
+			strstr(err.message, "changing: became shorter") != NULL,
+		"and it is said");
+	close(fd);
+	wm_checkpoint_release(&back);
+	free(state);
+	free(path);
 }
 
 static void
@@ -465,7 +548,7 @@ test_failures(void)
 	calls.link = failing_link;
 	calls.rename = failing_rename;
 	calls.unlink = failing_unlink;
-	calls.map = failing_map;
+	calls.pread = failing_pread;
 	/* At first there is no old one, and then there is. */
 	for (int round = 0; round < 2; round++) {
 		failing.fail_at = 0;
@@ -505,10 +588,11 @@ main(void)
 	test_damage();
 	test_hostile();
 	test_commit();
+	test_changing();
 	test_failures();
 
 	static const char *const names[] = { "written", "written.prev", "large", "large.prev", "st", "st.prev",
-		"failing", "failing.prev", "failing.prev.tmp" };
+		"changing", "failing", "failing.prev", "failing.prev.tmp" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = in_folder(names[i]);
 

@@ -154,9 +154,130 @@ test_random(void)
 	wm_buf_release(&special);
 }
 
+/* A source that fails at its n-th read; 0: at none. */
+struct source {
+	struct wm_span left;
+	size_t reads, fail_at;
+	size_t asked; /* bytes of all reads */
+};
+
+static bool
+read_source(void *self, void *data, size_t len)
+{
+	struct source *source = self;
+
+	source->asked += len;
+	if (++source->reads == source->fail_at || len > source->left.len)
+		return false;
+	memcpy(data, source->left.data, len);
+	source->left = wm_span(source->left.data + len, source->left.len - len);
+	return true;
+}
+
+/* Bytes that tell their place. */
+static bool
+is_pattern(struct wm_span text, uint64_t number)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.data[i] != (unsigned char)(number * 31 + i))
+			return false;
+	return true;
+}
+
+/* Items of a number and a few texts of up to a multiple of a piece. */
+#define ITEMS 400
+#define TEXTS 5
+
+static size_t
+text_len(uint64_t number)
+{
+	return (size_t)(number % 97 == 0 ? 70000 + number * 100 : number * 7919 % 900);
+}
+
+static void
+put_items(struct wm_buf *out)
+{
+	for (uint64_t number = 0; number < (uint64_t)ITEMS * TEXTS; number++) {
+		if (number % TEXTS == 0)
+			wm_put_u64(out, number);
+		wm_put_varint(out, text_len(number));
+		for (size_t i = 0; i < text_len(number); i++)
+			wm_buf_add_byte(out, (char)(unsigned char)(number * 31 + i));
+	}
+}
+
+/* Whether all items are as they were put, the texts of each until it is given back; without giving back: to the end. */
+static bool
+get_items(struct wm_get *in, bool gives_back)
+{
+	static struct wm_span texts[ITEMS * TEXTS];
+	bool is_right = true;
+	uint64_t first = 0;
+
+	for (uint64_t number = 0; number < (uint64_t)ITEMS * TEXTS; number++) {
+		if (number % TEXTS == 0 && gives_back) {
+			wm_get_give_back(in);
+			first = number;
+		}
+		if (number % TEXTS == 0)
+			is_right = is_right && wm_get_u64(in) == number;
+		texts[number] = wm_get_span(in);
+		is_right = is_right && texts[number].len == text_len(number);
+		if (number % TEXTS == TEXTS - 1)
+			for (uint64_t i = first; i <= number && is_right; i++)
+				is_right = is_pattern(texts[i], i);
+	}
+	return is_right && !in->failed && wm_get_left(in) == 0;
+}
+
+static void
+test_source(void)
+{
+	struct source source = { 0 };
+	const struct wm_get_source reader = { &source, read_source };
+	struct wm_buf all;
+	struct wm_get in;
+	bool is_right = true;
+
+	wm_buf_init(&all, WM_BUF_UNBOUNDED);
+	put_items(&all);
+	for (int gives_back = 0; gives_back < 2; gives_back++) {
+		source = (struct source){ .left = wm_buf_span(&all) };
+		wm_get_open(&in, &reader, all.len);
+		tap_ok(wm_get_left(&in) == all.len && source.reads == 0, "before the first read all is left");
+		tap_ok(get_items(&in, gives_back), "items come piece by piece, texts stay where they are until %s",
+			gives_back ? "they are given back" : "the end");
+		tap_ok(source.reads > 20 && source.asked == all.len, "each byte is read once");
+		wm_get_close(&in);
+	}
+
+	size_t reads = source.reads;
+	for (size_t fail_at = 1; fail_at <= reads && is_right; fail_at++) {
+		source = (struct source){ .left = wm_buf_span(&all), .fail_at = fail_at };
+		wm_get_open(&in, &reader, all.len);
+		is_right = !get_items(&in, true) && in.failed && wm_get_left(&in) == 0 && source.reads == fail_at;
+		wm_get_close(&in);
+	}
+	tap_ok(is_right, "a read that fails is a failure, and nothing is read after it");
+
+	wm_buf_reset(&all);
+	wm_put_varint(&all, 200000);
+	wm_buf_add(&all, "too short", 9);
+	source = (struct source){ .left = wm_buf_span(&all) };
+	wm_get_open(&in, &reader, all.len);
+	tap_ok(wm_get_span(&in).len == 0 && in.failed && source.reads == 1,
+		"a text longer than the rest is refused before anything is read for it");
+	wm_get_close(&in);
+	wm_get_open(&in, &reader, 0);
+	tap_ok(wm_get_left(&in) == 0 && wm_get_u8(&in) == 0 && in.failed && source.reads == 1, "a source of no bytes");
+	wm_get_close(&in);
+	wm_buf_release(&all);
+}
+
 int
 main(void)
 {
+	test_source();
 	test_bytes();
 	test_failures();
 	test_random();

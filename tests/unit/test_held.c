@@ -3,11 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cmd/pairs.h"
 #include "lib/base/hash.h"
+#include "lib/base/limits.h"
 #include "tests/unit/tap.h"
 
 #define GOLDEN "tests/golden/checkpoint/v1/tools/"
@@ -72,6 +75,27 @@ seal(struct file *file)
 	wm_buf_release(&hashes);
 }
 
+/* Reads each byte of the rows that a side holds (the sanitizers watch). */
+static void
+take_rows(const struct held *held, enum wm_join_side side)
+{
+	struct wm_join_held *rows = wm_join_held(held->join, side);
+	struct wm_span columns[WM_KEYS_MAX];
+
+	for (uint64_t i = 0; i < wm_join_counts(held->join).rows[side]; i++) {
+		struct pairs_kept kept = pairs_kept(rows[i].bytes);
+
+		if (kept.text.len != 0)
+			(void)wm_hash_stable(kept.text);
+		if (!rows[i].has_key)
+			continue;
+		wm_join_unpack(held->join, rows[i].key, columns);
+		for (size_t column = 0; column < held->keys_count; column++)
+			(void)wm_hash_stable(columns[column]);
+	}
+	free(rows);
+}
+
 /* Decodes all that can be, and lets go what is held. False if it was refused. */
 static bool
 look_into(const struct file *file)
@@ -81,6 +105,7 @@ look_into(const struct file *file)
 	struct wm_err err = { 0 };
 	struct wm_window_row row;
 	struct wm_sort_record record;
+	struct wm_lag_group group;
 	struct wm_windows windows;
 	bool has_windows;
 
@@ -104,6 +129,12 @@ look_into(const struct file *file)
 		} else if (held.sort != NULL) {
 			wm_sort_advance(held.sort, WM_TIME_END);
 			while (wm_sort_next(held.sort, &record))
+				;
+		} else if (held.join != NULL) {
+			take_rows(&held, WM_JOIN_LEFT);
+			take_rows(&held, WM_JOIN_RIGHT);
+		} else if (held.lag != NULL) {
+			while (wm_lag_next(held.lag, &group))
 				;
 		}
 		held_close(&held);
@@ -165,9 +196,7 @@ cut(const char *name)
 		if (len % 8 != 1) {
 			put_number(forged.bytes + at + 8, len - 1);
 			seal(&forged);
-			bool is_opaque = memcmp(whole.bytes + at, "STAT", 4) == 0 &&
-				(strcmp(name, "join") == 0 || strcmp(name, "lag") == 0 || strcmp(name, "stamp") == 0);
-			is_refused = is_refused && (is_opaque || !look_into(&forged));
+			is_refused = is_refused && !look_into(&forged);
 		}
 		at += FRAME_BYTES + (len + 7) / 8 * 8 + 8;
 	}

@@ -491,25 +491,6 @@ disk_unlink(void *self, const char *path)
 	RETURN(0);
 }
 
-static const void *
-disk_map(void *self, int fd, size_t len)
-{
-	struct disk *disk = self;
-	bool is_last;
-
-	if (!begin_call(disk, &is_last) || is_last)
-		return NULL;
-	return wm_memdup(disk->files[disk->fds[fd].file]->data.data, len);
-}
-
-static void
-disk_unmap(void *self, const void *data, size_t len)
-{
-	(void)self;
-	(void)len;
-	free((void *)(uintptr_t)data);
-}
-
 static int
 disk_lock(void *self, int fd)
 {
@@ -586,8 +567,6 @@ disk_new(uint64_t seed)
 		.link = disk_link,
 		.rename = disk_rename,
 		.unlink = disk_unlink,
-		.map = disk_map,
-		.unmap = disk_unmap,
 		.lock = disk_lock,
 		.resolve = disk_resolve,
 		.path_of = disk_path_of,
@@ -726,9 +705,10 @@ toy_decode(struct toy *toy)
 
 	if (resume_is_fresh(toy->r))
 		return true;
-	wm_get_init(&in, resume_section(toy->r, WM_CHECKPOINT_STAT).payload);
+	wm_checkpoint_open_state(resume_loaded(toy->r), &in);
 	toy->count = wm_get_u64(&in);
-	return !in.failed && wm_span_is(resume_section(toy->r, WM_CHECKPOINT_CNTR).payload, "ledger") &&
+	return wm_checkpoint_close_state(resume_loaded(toy->r), &in, toy->err) &&
+		wm_span_is(resume_loaded(toy->r)->sections[WM_CHECKPOINT_CNTR].payload, "ledger") &&
 		wm_span_is(resume_found(toy->r), "family");
 }
 
@@ -1714,14 +1694,19 @@ test_fixture(void)
 	tap_int((int64_t)start.position.lines, 2, "and its lines");
 	tap_int((int64_t)resume_output_length(r, 0), 36, "the output is good up to here");
 	tap_span(resume_found(r), "iso", "what was found out");
-	tap_int(resume_section(r, WM_CHECKPOINT_STAT).version, 3, "the version of the state");
-	tap_int((int64_t)resume_section(r, WM_CHECKPOINT_STAT).payload.len, 100, "the state");
-	tap_span(resume_section(r, WM_CHECKPOINT_WMRK).payload, "watermarks", "the watermarks");
+	tap_int(resume_loaded(r)->sections[WM_CHECKPOINT_STAT].version, 3, "the version of the state");
+	tap_int((int64_t)resume_loaded(r)->sections[WM_CHECKPOINT_STAT].payload.len, 100, "the state");
+	tap_span(resume_loaded(r)->sections[WM_CHECKPOINT_WMRK].payload, "watermarks", "the watermarks");
 
 	/* Written again, only what changed differs: time and generation, places, inodes. */
 	struct resume_commit commit = { 5, false, false, false, wm_span_of("iso"), { 1, wm_span_of("watermarks") },
 		{ 1, wm_span_of("ledger") }, 3 };
-	struct wm_span state = resume_section(r, WM_CHECKPOINT_STAT).payload;
+	char state_bytes[100];
+	struct wm_span state = { state_bytes, sizeof(state_bytes) };
+	struct wm_get in;
+	wm_checkpoint_open_state(resume_loaded(r), &in);
+	memcpy(state_bytes, wm_get_bytes(&in, sizeof(state_bytes)).data, sizeof(state_bytes));
+	tap_ok(wm_checkpoint_close_state(resume_loaded(r), &in, &err), "it is read");
 	tap_ok(resume_commit_begin(r, &commit, &err) && resume_commit_put(r, state, &err) && resume_commit_end(r, &err),
 		"the first commit");
 	const struct wm_buf *st = contents(disk, "/d/st"), *prev = contents(disk, "/d/st.prev");
