@@ -46,6 +46,15 @@ void band_release(struct band *band);
 /* A time as the columns in band have it: of UTC, in the unit of --output-time; null where there is none, and for the end of time. Borrowed from last. */
 struct wm_value band_time(struct wm_instant_text *last, const struct cli_common *common, int64_t time_us);
 
+/* The same for what is used at once: put word by word, see wm_value_copy(). */
+static inline void
+band_put_time(struct wm_value *to, struct wm_instant_text *last, const struct cli_common *common, int64_t time_us)
+{
+	struct wm_value value = band_time(last, common, time_us);
+
+	wm_value_copy(to, &value);
+}
+
 /* The first record has come. is_reckoned: the tool has a watermark of its own, even without -w. */
 void band_decide(struct band *band, const struct inputs *inputs, const struct cli_common *common, bool is_reckoned);
 

@@ -447,6 +447,23 @@ outputs_put_text(struct outputs *outputs, struct wm_span text)
 	put(outputs, outputs->out.writer, text);
 }
 
+char *
+outputs_room(struct outputs *outputs, size_t len)
+{
+	struct wm_err err;
+	char *room = wm_writer_room(outputs->out.writer, len, &err);
+
+	if (room == NULL)
+		fail(outputs, &err);
+	return room;
+}
+
+void
+outputs_take(struct outputs *outputs, size_t len)
+{
+	wm_writer_take(outputs->out.writer, len);
+}
+
 void
 outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader *reader, struct wm_span row,
 	int64_t late_by_us, int64_t watermark_us)

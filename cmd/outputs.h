@@ -69,6 +69,10 @@ void outputs_put_lone(struct outputs *outputs, size_t column, const struct wm_va
 /* Results that are no rows, as they are; without columns there is no header. */
 void outputs_put_text(struct outputs *outputs, struct wm_span text);
 
+/* The same for a text that is put together where it goes out: see wm_writer_room(). */
+char *outputs_room(struct outputs *outputs, size_t len);
+void outputs_take(struct outputs *outputs, size_t len);
+
 /*
  * A late row of a stream of the run (0; of a join 0 and 1), in its layout; late_by_us and watermark_us for --late-info. Does nothing without
  * --late.

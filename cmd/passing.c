@@ -302,6 +302,16 @@ put_recast(struct passing *p, struct wm_span line)
 void
 passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec, const struct wm_value *values)
 {
+	if (rec != NULL && p->stamped.count != 0 && !p->is_recast && wm_stamps_are_behind(&p->stamps)) {
+		size_t bytes = wm_stamps_behind_bytes(&p->stamps, line, values);
+
+		if (bytes <= WM_WRITER_ROOM_MAX) {
+			char *to = outputs_room(p->outputs, bytes);
+
+			outputs_take(p->outputs, (size_t)(wm_stamps_put_behind(&p->stamps, line, values, to) - to));
+			return;
+		}
+	}
 	if (rec != NULL && p->stamped.count != 0) {
 		wm_buf_reset(&p->stamped_line);
 		bool is_new = p->stamps.adds_only || is_unstamped(p, rec);

@@ -177,8 +177,8 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 		*value++ = (struct wm_value){ wm_span(index, (size_t)len), WM_KIND_NUMBER };
 	}
 	if (results->options.is_stamped) {
-		*value++ = band_time(&results->time, results->common, row->window_end_us - 1);
-		*value++ = band_time(&results->watermark, results->common, results->stamp_us);
+		band_put_time(value++, &results->time, results->common, row->window_end_us - 1);
+		band_put_time(value++, &results->watermark, results->common, results->stamp_us);
 		results->is_stamp_due = true;
 	}
 	stream_put_row(s, results->values);

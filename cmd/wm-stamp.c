@@ -164,10 +164,10 @@ stamp(struct stamper *st, const struct stream_row *row, bool is_late)
 	for (size_t i = 0; i < st->stamps_count; i++) {
 		switch (st->stamps[i]) {
 		case STAMP_TIME:
-			*value++ = band_time(&st->time, &st->opt->common, row->event_time_us);
+			band_put_time(value++, &st->time, &st->opt->common, row->event_time_us);
 			break;
 		case STAMP_WATERMARK:
-			*value++ = band_time(&st->watermark, &st->opt->common, row->watermark_us);
+			band_put_time(value++, &st->watermark, &st->opt->common, row->watermark_us);
 			break;
 		case STAMP_LAG: {
 			size_t len = wm_instant_print(row->arrival_us - row->event_time_us, WM_UNIT_S, NULL, st->lag);
@@ -179,12 +179,12 @@ stamp(struct stamper *st, const struct stream_row *row, bool is_late)
 			*value++ = (struct wm_value){ wm_span(is_late ? "1" : "0", 1), WM_KIND_NUMBER };
 			break;
 		case STAMP_INGEST:
-			*value++ = band_time(&st->ingest, &st->opt->common, row->arrival_us);
+			band_put_time(value++, &st->ingest, &st->opt->common, row->arrival_us);
 			break;
 		case STAMP_WINDOW:
 			wm_windows_slice(&st->windows, row->event_time_us, &slice);
-			*value++ = band_time(&st->start, &st->opt->common, slice.start_us);
-			*value++ = band_time(&st->end, &st->opt->common, slice.end_us);
+			band_put_time(value++, &st->start, &st->opt->common, slice.start_us);
+			band_put_time(value++, &st->end, &st->opt->common, slice.end_us);
 			break;
 		}
 	}

@@ -343,13 +343,19 @@ widen(struct wm_quantile_sketch *sketch, const struct wm_decimal *number, double
 	}
 }
 
-static inline void
-sketch_add(struct wm_quantile_sketch *sketch, struct wm_arena *arena, const struct wm_decimal *number)
+/* Whether a number may be the least or the greatest of all. */
+static inline bool
+is_at_an_end(const struct wm_quantile_sketch *sketch, double nearest)
 {
-	double nearest = nearest_of(number), size = fabs(nearest);
+	return nearest <= sketch->least_nearest || nearest >= sketch->greatest_nearest;
+}
 
-	if (nearest <= sketch->least_nearest || nearest >= sketch->greatest_nearest)
-		widen(sketch, number, nearest);
+/* Counts a number that is between the ends. */
+static inline void
+sketch_count(struct wm_quantile_sketch *sketch, struct wm_arena *arena, double nearest)
+{
+	double size = fabs(nearest);
+
 	if (size < DBL_MIN) {
 		sketch->zeros++;
 		return;
@@ -359,6 +365,16 @@ sketch_add(struct wm_quantile_sketch *sketch, struct wm_arena *arena, const stru
 	struct octave *octave = octave_in(sketch, side, arena, bucket / BUCKETS_PER_OCTAVE);
 	if (++octave->low[bucket % BUCKETS_PER_OCTAVE] == 0)
 		add_high(octave, arena, bucket % BUCKETS_PER_OCTAVE, 1);
+}
+
+static inline void
+sketch_add(struct wm_quantile_sketch *sketch, struct wm_arena *arena, const struct wm_decimal *number)
+{
+	double nearest = nearest_of(number);
+
+	if (is_at_an_end(sketch, nearest))
+		widen(sketch, number, nearest);
+	sketch_count(sketch, arena, nearest);
 }
 
 static struct wm_quantile_sketch *
@@ -410,6 +426,18 @@ wm_quantile_add(struct wm_quantile *quantile, struct wm_arena *arena, const stru
 	}
 	sketch_add(quantile->sketch, arena, number);
 	quantile->count++;
+}
+
+void
+wm_quantile_add_integer(struct wm_quantile *quantile, struct wm_arena *arena, int64_t integer)
+{
+	if (quantile->form == WM_QUANTILE_SKETCH && !is_at_an_end(quantile->sketch, (double)integer)) {
+		sketch_count(quantile->sketch, arena, (double)integer);
+		quantile->count++;
+		return;
+	}
+	const struct wm_decimal number = { .whole = integer, .is_exact = true };
+	wm_quantile_add(quantile, arena, &number);
 }
 
 static void

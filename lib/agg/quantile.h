@@ -63,6 +63,9 @@ struct wm_quantile {
 
 void wm_quantile_add(struct wm_quantile *quantile, struct wm_arena *arena, const struct wm_decimal *number);
 
+/* The same of an integer, without a decimal for nearly all of them. */
+void wm_quantile_add_integer(struct wm_quantile *quantile, struct wm_arena *arena, int64_t integer);
+
 /* from stays as it is; arena is that of into. */
 void wm_quantile_merge(struct wm_quantile *into, struct wm_arena *arena, const struct wm_quantile *from);
 

@@ -112,9 +112,7 @@ wm_lag_free(struct wm_lag *lag)
 static void
 sketch_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
 {
-	struct wm_decimal number = { .whole = value_us, .is_exact = true };
-
-	wm_quantile_add(&series->sketch, &lag->table.arena, &number);
+	wm_quantile_add_integer(&series->sketch, &lag->table.arena, value_us);
 }
 
 static size_t

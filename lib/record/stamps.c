@@ -124,14 +124,34 @@ wm_stamps_split(struct wm_stamps *stamps, struct wm_span line)
 	wm_fields_split(&stamps->fields, line);
 }
 
+bool
+wm_stamps_are_behind(const struct wm_stamps *stamps)
+{
+	return stamps->adds_only && stamps->is_plain;
+}
+
+size_t
+wm_stamps_behind_bytes(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values)
+{
+	return wm_row_behind_bytes(line, values, stamps->count);
+}
+
+char *
+wm_stamps_put_behind(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, char *to)
+{
+	return wm_row_put_behind(to, &stamps->columns.format, line, values, stamps->count);
+}
+
 void
 wm_stamps_put(
 	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out)
 {
 	const struct wm_row_format *format = &stamps->columns.format;
 
-	if (stamps->adds_only && stamps->is_plain) {
-		wm_row_put_behind(out, format, line, values, stamps->count);
+	if (wm_stamps_are_behind(stamps)) {
+		char *to = wm_buf_room(out, wm_stamps_behind_bytes(stamps, line, values));
+
+		out->len += (size_t)(wm_stamps_put_behind(stamps, line, values, to) - to);
 		return;
 	}
 	/* Objects have no columns but the stamps. */

@@ -45,6 +45,12 @@ void wm_stamps_put_header(const struct wm_stamps *stamps, struct wm_span line, s
 void wm_stamps_put(
 	struct wm_stamps *stamps, struct wm_span line, bool is_new, const struct wm_value *values, struct wm_buf *out);
 
+/* The same where they go behind a line of CSV (wm_stamps_are_behind()), to a place with room for wm_stamps_behind_bytes(). Returns the place behind it. */
+bool wm_stamps_are_behind(const struct wm_stamps *stamps);
+size_t wm_stamps_behind_bytes(const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values);
+char *wm_stamps_put_behind(
+	const struct wm_stamps *stamps, struct wm_span line, const struct wm_value *values, char *to);
+
 /* Takes a record of the stream apart into stamps->fields, those that are added empty; borrowed until the next call. */
 void wm_stamps_split(struct wm_stamps *stamps, struct wm_span line);
 

@@ -1,5 +1,6 @@
 #include "lib/record/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 /* One write: a pipe's usual capacity. */
 #define BUFFER_BYTES ((size_t)64 << 10)
+_Static_assert(WM_WRITER_ROOM_MAX <= BUFFER_BYTES, "there is room when it is empty");
 
 struct wm_writer {
 	int fd;
@@ -99,6 +101,26 @@ wm_writer_put(struct wm_writer *writer, struct wm_span bytes, struct wm_err *err
 		memcpy(writer->data + writer->len, bytes.data, bytes.len);
 	writer->len += bytes.len;
 	return true;
+}
+
+char *
+wm_writer_room(struct wm_writer *writer, size_t len, struct wm_err *err)
+{
+	assert(len <= WM_WRITER_ROOM_MAX);
+	if (writer->has_failed) {
+		*err = writer->failure;
+		return NULL;
+	}
+	if (len > BUFFER_BYTES - writer->len && !wm_writer_flush(writer, err))
+		return NULL;
+	return writer->data + writer->len;
+}
+
+void
+wm_writer_take(struct wm_writer *writer, size_t len)
+{
+	writer->len += len;
+	writer->bytes += len;
 }
 
 bool
@@ -324,25 +346,32 @@ wm_row_is_plain(const struct wm_row_format *format)
 	return strchr("0123456789+-:.TZe", delimiter) == NULL;
 }
 
-void
-wm_row_put_behind(struct wm_buf *out, const struct wm_row_format *format, struct wm_span line,
-	const struct wm_value *values, size_t count)
+size_t
+wm_row_behind_bytes(struct wm_span line, const struct wm_value *values, size_t count)
 {
-	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
-	struct wm_span content = wm_cut_content(line);
 	size_t bytes = line.len + count;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += values[i].text.len;
-	char *row = wm_buf_room(out, bytes), *to = row + content.len;
-	memcpy(row, content.data, content.len);
+	return bytes;
+}
+
+char *
+wm_row_put_behind(
+	char *to, const struct wm_row_format *format, struct wm_span line, const struct wm_value *values, size_t count)
+{
+	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+	struct wm_span content = wm_cut_content(line);
+
+	memcpy(to, content.data, content.len);
+	to += content.len;
 	for (size_t i = 0; i < count; i++) {
 		*to++ = delimiter;
 		to = put_text(to, values[i].text);
 	}
 	for (size_t i = content.len; i < line.len; i++)
 		*to++ = line.data[i];
-	out->len += (size_t)(to - row);
+	return to;
 }
 
 void

@@ -26,6 +26,15 @@ struct wm_writer *wm_writer_new(int fd, const char *name);
 WM_MUST_CHECK bool wm_writer_close(struct wm_writer *writer, struct wm_err *err);
 
 WM_MUST_CHECK bool wm_writer_put(struct wm_writer *writer, struct wm_span bytes, struct wm_err *err);
+
+/*
+ * For what is put together where it goes out: room in the buffer for len bytes, WM_WRITER_ROOM_MAX at most, of which those that are used
+ * are taken with wm_writer_take(), before anything else is done with the writer. NULL with *err when there is none, as the buffer could not be written.
+ */
+#define WM_WRITER_ROOM_MAX ((size_t)32 << 10)
+WM_MUST_CHECK char *wm_writer_room(struct wm_writer *writer, size_t len, struct wm_err *err);
+void wm_writer_take(struct wm_writer *writer, size_t len);
+
 WM_MUST_CHECK bool wm_writer_flush(struct wm_writer *writer, struct wm_err *err);
 
 int wm_writer_fd(const struct wm_writer *writer);
@@ -65,9 +74,13 @@ void wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, cons
 /* Whether times and numbers that are printed here need no quotes in CSV: the delimiter is none of their characters. */
 bool wm_row_is_plain(const struct wm_row_format *format);
 
-/* A line of CSV or TSV with such fields behind its last one, its line end as it came; appended. */
-void wm_row_put_behind(struct wm_buf *out, const struct wm_row_format *format, struct wm_span line,
-	const struct wm_value *values, size_t count);
+/*
+ * A line of CSV or TSV with such fields behind its last one, its line end as it came: put to a place with room for
+ * wm_row_behind_bytes(). Returns the place behind it.
+ */
+size_t wm_row_behind_bytes(struct wm_span line, const struct wm_value *values, size_t count);
+char *wm_row_put_behind(
+	char *to, const struct wm_row_format *format, struct wm_span line, const struct wm_value *values, size_t count);
 
 /* A JSON string with its quotes, as above. */
 void wm_json_put_string(struct wm_buf *out, struct wm_span text);

@@ -234,6 +234,38 @@ test_bound(void)
 	wm_arena_release(&arena);
 }
 
+/* Integers are numbers like others: the same state, through few values and many, new ends and old ones. */
+static void
+test_integers(void)
+{
+	struct wm_arena arena = { 0 };
+	uint64_t seed = 4;
+	bool is_same = true;
+
+	for (int round = 0; round < 40; round++) {
+		struct wm_quantile quantiles[2] = { 0 };
+		struct wm_buf bytes[2];
+		size_t count = 1 + tap_random(&seed) % 3000;
+
+		for (size_t i = 0; i < count; i++) {
+			int64_t integer = (int64_t)tap_random(&seed) >> tap_random(&seed) % 64;
+			const struct wm_decimal number = { .whole = integer, .is_exact = true };
+
+			wm_quantile_add(&quantiles[0], &arena, &number);
+			wm_quantile_add_integer(&quantiles[1], &arena, integer);
+		}
+		for (size_t i = 0; i < 2; i++) {
+			wm_buf_init(&bytes[i], WM_BUF_UNBOUNDED);
+			wm_quantile_encode(&quantiles[i], &bytes[i]);
+		}
+		is_same = is_same && wm_span_equal(wm_buf_span(&bytes[0]), wm_buf_span(&bytes[1]));
+		wm_buf_release(&bytes[0]);
+		wm_buf_release(&bytes[1]);
+	}
+	tap_ok(is_same, "40 sets of integers: added as such they are what they are as decimals");
+	wm_arena_release(&arena);
+}
+
 /* A middle beyond the values is none of them: 1.0039 and 255.5 here. */
 static void
 test_constant(void)
@@ -606,6 +638,7 @@ main(void)
 {
 	test_against_sorting();
 	test_bound();
+	test_integers();
 	test_constant();
 	test_ranks();
 	test_kinds_of_numbers();
