@@ -99,24 +99,7 @@ wm_text_copy(char **at, struct wm_span text)
 {
 	char *copy = *at;
 
-	/* Most are so short that a call would cost more. */
-	if (text.len > WM_SPAN_SHORT_MAX) {
-		memcpy(copy, text.data, text.len);
-	} else if (text.len >= 8) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(copy, &words.low, 8);
-		memcpy(copy + text.len - 8, &words.high, 8);
-	} else if (text.len >= 4) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(copy, &words.low, 4);
-		memcpy(copy + text.len - 4, &words.high, 4);
-	} else {
-		for (size_t i = 0; i < text.len; i++)
-			copy[i] = text.data[i];
-	}
-	*at += text.len;
+	*at = wm_span_copy(copy, text);
 	return wm_span(copy, text.len);
 }
 

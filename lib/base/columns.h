@@ -51,9 +51,7 @@ wm_columns_put(char *at, const struct wm_value *columns, size_t count, enum wm_c
 		for (; head >= 0x80; head >>= 7)
 			*at++ = (char)(head | 0x80);
 		*at++ = (char)head;
-		if (columns[i].text.len != 0)
-			memcpy(at, columns[i].text.data, columns[i].text.len);
-		at += columns[i].text.len;
+		at = wm_span_copy(at, columns[i].text);
 	}
 }
 

@@ -61,6 +61,40 @@ wm_span_words(struct wm_span text)
 	return words;
 }
 
+/*
+ * Copies a text, and returns the place behind the copy; nothing beyond either end is touched. Most are short, and a call for
+ * each would cost more than the copying.
+ */
+static inline char *
+wm_span_copy(char *to, struct wm_span text)
+{
+	if (text.len > 2 * WM_SPAN_SHORT_MAX) {
+		memcpy(to, text.data, text.len);
+	} else if (text.len > WM_SPAN_SHORT_MAX) {
+		char head[WM_SPAN_SHORT_MAX], tail[WM_SPAN_SHORT_MAX];
+
+		memcpy(head, text.data, sizeof(head));
+		memcpy(tail, text.data + text.len - sizeof(tail), sizeof(tail));
+		memcpy(to, head, sizeof(head));
+		memcpy(to + text.len - sizeof(tail), tail, sizeof(tail));
+	} else if (text.len >= 8) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(to, &words.low, 8);
+		memcpy(to + text.len - 8, &words.high, 8);
+	} else if (text.len >= 4) {
+		struct wm_span_words words = wm_span_words(text);
+
+		memcpy(to, &words.low, 4);
+		memcpy(to + text.len - 4, &words.high, 4);
+	} else if (text.len > 0) {
+		to[0] = text.data[0];
+		to[text.len / 2] = text.data[text.len / 2];
+		to[text.len - 1] = text.data[text.len - 1];
+	}
+	return to + text.len;
+}
+
 static inline bool
 wm_span_equal(struct wm_span a, struct wm_span b)
 {

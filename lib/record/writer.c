@@ -240,37 +240,6 @@ typedef unsigned char lanes __attribute__((vector_size(LANES)));
 /* So many blocks are counted before a lane could overflow. */
 #define BLOCKS_MAX 255
 
-/* Copies a text; nothing beyond either end is touched. Most are short, and a call for each would cost more than the copying. */
-static inline char *
-put_text(char *to, struct wm_span text)
-{
-	if (text.len > 2 * LANES) {
-		memcpy(to, text.data, text.len);
-	} else if (text.len >= LANES) {
-		lanes head, tail;
-
-		memcpy(&head, text.data, LANES);
-		memcpy(&tail, text.data + text.len - LANES, LANES);
-		memcpy(to, &head, LANES);
-		memcpy(to + text.len - LANES, &tail, LANES);
-	} else if (text.len >= 8) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(to, &words.low, 8);
-		memcpy(to + text.len - 8, &words.high, 8);
-	} else if (text.len >= 4) {
-		struct wm_span_words words = wm_span_words(text);
-
-		memcpy(to, &words.low, 4);
-		memcpy(to + text.len - 4, &words.high, 4);
-	} else if (text.len > 0) {
-		to[0] = text.data[0];
-		to[text.len / 2] = text.data[text.len / 2];
-		to[text.len - 1] = text.data[text.len - 1];
-	}
-	return to + text.len;
-}
-
 static inline lanes
 all_lanes(char byte)
 {
@@ -323,7 +292,7 @@ put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delim
 		bytes += values[i].text.len;
 	char *row = wm_buf_room(out, bytes), *to = row;
 	for (size_t i = 0; i < count; i++) {
-		to = put_text(to, values[i].text);
+		to = wm_span_copy(to, values[i].text);
 		*to++ = delimiter;
 	}
 	/* The last delimiter is none. Line ends are shorter than what the row had to have behind it. */
@@ -367,7 +336,7 @@ wm_row_put_behind(
 	to += content.len;
 	for (size_t i = 0; i < count; i++) {
 		*to++ = delimiter;
-		to = put_text(to, values[i].text);
+		to = wm_span_copy(to, values[i].text);
 	}
 	for (size_t i = content.len; i < line.len; i++)
 		*to++ = line.data[i];

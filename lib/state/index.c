@@ -1,5 +1,6 @@
 #include "lib/state/index.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
@@ -7,6 +8,9 @@
 #define FULL_FROM (WM_SHELF_NAME_BITS + WM_INDEX_TAG_BITS)
 #define FULL_MAX (UINT64_C(7))
 #define REST_MASK ((UINT64_C(1) << FULL_FROM) - 1)
+
+/* In a line with so many used slots it is worth a look whether some have gone. */
+#define CROWDED_SLOTS 6
 
 /* Chunks that have gone keep their numbers until so many more have than there are. */
 #define GONE_MIN 64
@@ -190,8 +194,10 @@ wm_index_put(struct wm_index *index, const struct wm_index_at *at, uint64_t name
 {
 	uint64_t rest = at->tag | name;
 
+	bool is_crowded = at->full != 0 || __builtin_popcount(at->look.used) >= CROWDED_SLOTS;
+
 	/* What is gone makes room, so that the table is seldom gone through. */
-	for (size_t full = 0; full <= at->full; full++)
+	for (size_t full = 0; is_crowded && full <= at->full; full++)
 		for (size_t i = 0; i < WM_INDEX_SLOTS; i++) {
 			uint64_t *slot = &index->lines[at->home ^ full].slots[i];
 
