@@ -14,7 +14,7 @@
 
 #define POOL_STEP ((size_t)16)
 
-#define ADDRESS_BITS 48
+#define ADDRESS_BITS WM_KEYED_ADDRESS_BITS
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
 void
@@ -145,20 +145,6 @@ put_new(struct wm_keyed *keyed, struct wm_span key, uint8_t tag, uint64_t hash)
 	keyed->slots[at] = (uint64_t)(uintptr_t)entry | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 	keyed->count++;
 	return entry;
-}
-
-struct wm_entry *
-wm_keyed_at_place(const struct wm_keyed *keyed, uint64_t hash)
-{
-	return keyed->slots == NULL ? NULL : entry_of(keyed->slots[hash & keyed->mask]);
-}
-
-void
-wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash)
-{
-	/* It is not read, so it does not matter whether it is there. */
-	if (keyed->slots != NULL)
-		wm_keyed_fetch(keyed, wm_keyed_at_place(keyed, hash));
 }
 
 struct wm_entry *

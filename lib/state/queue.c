@@ -200,7 +200,8 @@ first_run(const struct wm_queue *queue)
 	return first;
 }
 
-static void
+/* Inlined in any case: gcc 12 takes a call of what only fetches for one without effect, and leaves it out. */
+__attribute__((always_inline)) static inline void
 prefetch_behind(const struct wm_queue_run *run)
 {
 	if (run->count - run->at <= PREFETCH_ITEMS)
