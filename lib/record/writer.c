@@ -10,8 +10,8 @@
 #include "lib/base/utf8.h"
 #include "lib/record/cut.h"
 
-/* One write: a pipe's usual capacity. */
-#define BUFFER_BYTES ((size_t)64 << 10)
+/* One write: a quarter of what a pipe into a tool of ours holds, so that both work at the same time, and wake each other seldom. */
+#define BUFFER_BYTES ((size_t)256 << 10)
 _Static_assert(WM_WRITER_ROOM_MAX <= BUFFER_BYTES, "there is room when it is empty");
 
 struct wm_writer {
