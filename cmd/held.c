@@ -132,6 +132,7 @@ open_dedup(struct contents *c, struct held *held, struct wm_err *err)
 		return held_fail_options(c, err);
 	if (options.keys_count == 0)
 		options.keys_count = 1; /* the whole record */
+	held->keys_count = options.keys_count;
 	held->dedup = wm_dedup_new(&options);
 	return true;
 }

@@ -578,6 +578,21 @@ dump_sorted(struct held *held, struct wm_buf *out)
 	}
 }
 
+static void
+dump_keys(const struct held *held, struct wm_buf *out)
+{
+	struct wm_value keys[WM_KEYS_MAX];
+	struct wm_dedup_walk walk = { 0 };
+	int64_t until_us;
+
+	while (wm_dedup_next(held->dedup, &walk, &until_us, keys)) {
+		begin_object(out, "STAT");
+		put_key(out, keys, held->keys_count);
+		put_time(out, "until", until_us);
+		end_object(out);
+	}
+}
+
 /* What cmd/pairs keeps of a row, on either side; null where there is none. */
 static void
 put_kept(struct wm_buf *out, const char *name, struct wm_span bytes, bool is_there)
@@ -718,6 +733,8 @@ dump_state(struct contents *c, struct held *held, struct wm_buf *out)
 		dump_windows(c, held, out);
 	else if (held->sort != NULL)
 		dump_sorted(held, out);
+	else if (held->dedup != NULL)
+		dump_keys(held, out);
 	else if (held->join != NULL)
 		dump_joined(held, out);
 	else if (held->lag != NULL)

@@ -169,6 +169,29 @@ held() {
 	END
 }
 
+@test "the keys that wm-dedup remembers, and until when" {
+	printf 't,a,b\n%s\n%s\n%s\n%s\n%s\n' 0,x,1 20,x,1 30,x,2 95,y, 119,,y >in.csv
+	# The watermark is 59: what came first at 0 is forgotten at 60, not yet.
+	wm-dedup -q -t t -w 1m -k a,b -C st in.csv >/dev/null
+	run -0 held '[.key, .until]' st
+	assert_output - <<-'END'
+		[["x","1"],"1970-01-01T00:01:00Z"]
+		[["x","2"],"1970-01-01T00:01:30Z"]
+		[["y",""],"1970-01-01T00:02:35Z"]
+		[["","y"],"1970-01-01T00:02:59Z"]
+	END
+	run -0 bash -c 'wm-checkpoint dump st | jq "select(.section == \"STAT\" and .version == 1).keys"'
+	assert_output 4
+	# One second later it is forgotten.
+	printf '120,z,\n' >>in.csv
+	wm-dedup -q -t t -w 1m -k a,b -C st in.csv >/dev/null
+	run -0 held '.key[0]' st
+	assert_output $'"x"\n"y"\n""\n"z"'
+	wm-dedup -q -t t --forever -C st2 in.csv >/dev/null
+	run -0 held '[.key, .until]' st2
+	assert_line --index 0 '[["0,x,1"],"end"]'
+}
+
 @test "the rows that wm-join holds: side, time, key, whether they have matched, what they add" {
 	printf '%s\n' t,a,b,x 100,k,1,one 101,,1,two 102,k,2,three >left.csv
 	printf '%s\n' t,a,b,y 100,k,1,uno 103,m,1,dos 104,,2,tres >right.csv

@@ -195,34 +195,46 @@ wm_dedup_advance(struct wm_dedup *d, int64_t watermark_us)
 	move_watermark(d, watermark_us);
 }
 
-/* Walks the keys of a shelf that are still remembered; counts them, and writes them where out is not NULL. */
-static uint64_t
-walk_shelf(const struct wm_dedup *d, const struct wm_shelf *shelf, struct wm_buf *out)
+/* The next item of all that stand on shelves; NULL at the end. */
+static const char *
+next_item(const struct wm_dedup *d, struct wm_dedup_walk *walk)
 {
-	const struct wm_shelf_chunk *chunk = NULL;
-	struct wm_span items;
 	struct wm_value column;
-	uint64_t count = 0;
 
-	while (wm_shelf_next(shelf, &chunk, &items))
-		for (const char *at = items.data; at != items.data + items.len;) {
-			int64_t due_us = due_of(at);
-			bool is_remembered = !wm_is_complete(due_us, d->watermark_us);
-
-			count += is_remembered;
-			if (is_remembered && out != NULL)
-				wm_put_i64(out, due_us);
-			at += DUE_BYTES;
-			for (size_t i = 0; i < d->options.keys_count; i++) {
-				at = wm_column_get(at, &column);
-				if (!is_remembered || out == NULL)
-					continue;
-				wm_put_u8(out, (uint8_t)column.kind);
-				wm_put_span(out, column.text);
-			}
-			at = items.data + padded((size_t)(at - items.data));
+	while (walk->items.len == 0) {
+		if (walk->shelf == NULL || !wm_shelf_next(walk->shelf, &walk->chunk, &walk->items)) {
+			if (!walk->has_begun)
+				walk->at = wm_ordered_seek(&d->shelves.by_turn, INT64_MIN);
+			walk->has_begun = true;
+			walk->shelf = wm_shelves_next(&d->shelves, &walk->at);
+			walk->chunk = NULL;
+			walk->items = wm_span(NULL, 0);
+			if (walk->shelf == NULL)
+				return NULL;
 		}
-	return count;
+	}
+	const char *item = walk->items.data, *end = item + DUE_BYTES;
+	for (size_t i = 0; i < d->options.keys_count; i++)
+		end = wm_column_get(end, &column);
+	size_t size = padded((size_t)(end - item));
+	walk->items = wm_span(item + size, walk->items.len - size);
+	return item;
+}
+
+bool
+wm_dedup_next(const struct wm_dedup *d, struct wm_dedup_walk *walk, int64_t *until_us, struct wm_value *keys)
+{
+	const char *item;
+
+	while ((item = next_item(d, walk)) != NULL && wm_is_complete(due_of(item), d->watermark_us))
+		;
+	if (item == NULL)
+		return false;
+	*until_us = due_of(item);
+	item += DUE_BYTES;
+	for (size_t i = 0; i < d->options.keys_count; i++)
+		item = wm_column_get(item, &keys[i]);
+	return true;
 }
 
 struct wm_dedup_counts
@@ -231,9 +243,14 @@ wm_dedup_counts(const struct wm_dedup *d)
 	struct wm_ordered_at at = wm_ordered_seek(&d->shelves.by_turn, INT64_MIN);
 	struct wm_dedup_counts counts = { .added = d->added };
 
-	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
-		counts.keys +=
-			wm_is_complete(shelf->start_us, d->watermark_us) ? walk_shelf(d, shelf, NULL) : shelf->count;
+	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;) {
+		struct wm_dedup_walk walk = { .has_begun = true, .shelf = shelf };
+
+		counts.keys += shelf->count;
+		/* Of one that has begun some are forgotten. */
+		for (uint64_t i = 0; wm_is_complete(shelf->start_us, d->watermark_us) && i < shelf->count; i++)
+			counts.keys -= wm_is_complete(due_of(next_item(d, &walk)), d->watermark_us);
+	}
 	counts.removed = counts.added - counts.keys;
 	return counts;
 }
@@ -251,13 +268,21 @@ wm_dedup_bytes(const struct wm_dedup *d)
 void
 wm_dedup_encode(const struct wm_dedup *d, struct wm_buf *out)
 {
-	struct wm_ordered_at at = wm_ordered_seek(&d->shelves.by_turn, INT64_MIN);
+	struct wm_value *keys = wm_calloc(d->options.keys_count, sizeof(keys[0]));
+	struct wm_dedup_walk walk = { 0 };
+	int64_t until_us;
 
 	wm_put_i64(out, d->watermark_us);
 	wm_put_varint(out, d->added);
 	wm_put_varint(out, wm_dedup_counts(d).keys);
-	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&d->shelves, &at)) != NULL;)
-		walk_shelf(d, shelf, out);
+	while (wm_dedup_next(d, &walk, &until_us, keys)) {
+		wm_put_i64(out, until_us);
+		for (size_t i = 0; i < d->options.keys_count; i++) {
+			wm_put_u8(out, (uint8_t)keys[i].kind);
+			wm_put_span(out, keys[i].text);
+		}
+	}
+	free(keys);
 }
 
 static bool

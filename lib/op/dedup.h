@@ -27,6 +27,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/codec.h"
 #include "lib/base/value.h"
+#include "lib/state/shelves.h"
 
 enum wm_dedup_memory { WM_DEDUP_WITHIN_WATERMARK = 0, WM_DEDUP_WITH_TIME, WM_DEDUP_FOREVER };
 
@@ -70,6 +71,21 @@ struct wm_dedup_counts {
 	uint64_t removed;
 };
 struct wm_dedup_counts wm_dedup_counts(const struct wm_dedup *dedup);
+
+/* A walk over the keys that are remembered; all zero bytes to begin with. Spoilt by whatever changes the operator. */
+struct wm_dedup_walk {
+	bool has_begun;
+	struct wm_ordered_at at; /* of the next shelf */
+	const struct wm_shelf *shelf;
+	const struct wm_shelf_chunk *chunk;
+	struct wm_span items; /* of the chunk, that are left */
+};
+
+/*
+ * The next key, its columns borrowed until then, and the watermark at which it is forgotten; false at the end. They come about by
+ * that.
+ */
+bool wm_dedup_next(const struct wm_dedup *dedup, struct wm_dedup_walk *walk, int64_t *until_us, struct wm_value *keys);
 
 /* Bytes of state. */
 size_t wm_dedup_bytes(const struct wm_dedup *dedup);
