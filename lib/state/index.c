@@ -26,7 +26,7 @@ set_nothing(struct wm_index *index)
 }
 
 void
-wm_index_init(struct wm_index *index, wm_index_hash *hash_of, const void *self)
+wm_index_init(struct wm_index *index, wm_index_hash hash_of, const void *self)
 {
 	*index = (struct wm_index){ .hash_of = hash_of, .self = self };
 	set_nothing(index);

@@ -48,7 +48,7 @@ struct wm_index_line {
 };
 
 /* The hash that an item was put with: for a table that grows. */
-typedef uint64_t wm_index_hash(const void *self, const char *item);
+typedef uint64_t (*wm_index_hash)(const void *self, const char *item);
 
 /* Fields are for reading. */
 struct wm_index {
@@ -57,12 +57,12 @@ struct wm_index {
 	size_t mask;                     /* lines - 1 */
 	size_t taken;                    /* slots that are not 0 */
 	size_t bytes;                    /* of the table */
-	wm_index_hash *hash_of;
+	wm_index_hash hash_of;
 	const void *self;
 };
 
 /* Takes no memory until something is reserved. hash_of is called with self. */
-void wm_index_init(struct wm_index *index, wm_index_hash *hash_of, const void *self);
+void wm_index_init(struct wm_index *index, wm_index_hash hash_of, const void *self);
 
 /* The shelves are released before. */
 void wm_index_release(struct wm_index *index);
