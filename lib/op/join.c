@@ -425,8 +425,8 @@ find(struct wm_join *j, const struct wm_value *keys, struct wm_index_at *at)
 static struct wm_queued *
 new_key(struct wm_join *j, struct wm_span columns, enum wm_join_side s, int64_t time_us, const struct wm_series *series)
 {
-	size_t len = KEY_HEAD_BYTES + columns.len, size = (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
-	struct wm_queued *key = wm_shelves_put(&j->sides[s].keys, time_us, j->sides[s].bound_us, size);
+	size_t len = KEY_HEAD_BYTES + columns.len;
+	struct wm_queued *key = wm_shelves_put(&j->sides[s].keys, time_us, j->sides[s].bound_us, wm_queued_bytes(len));
 
 	*key = (struct wm_queued){ .time_us = time_us, .len = (uint32_t)len, .mark = MARK_KEY };
 	if (series != NULL)
@@ -514,7 +514,7 @@ drop_shelf_of_keys(struct wm_join *j, enum wm_join_side s, struct wm_shelf *shel
 		for (size_t at = 0; at < memory.len;) {
 			struct wm_queued *key = (struct wm_queued *)(uintptr_t)(memory.data + at);
 
-			at += (offsetof(struct wm_queued, bytes) + key->len + 7) & ~(size_t)7;
+			at += wm_queued_bytes(key->len);
 			each(j, key);
 		}
 	wm_shelves_drop(&j->sides[s].keys, shelf);
@@ -1247,10 +1247,15 @@ decode_row(struct wm_join *j, enum wm_join_side s, uint64_t *arrival_min, struct
 		hold_left(j, time_us, arrival, entry, bytes);
 		return true;
 	}
+	bool has_matched = (what & HAS_MATCHED) != 0;
+	if (!has_key) {
+		hold(j, s, time_us, arrival, NULL, NULL, NULL, has_matched, bytes);
+		return true;
+	}
 	wm_index_reserve(&j->index);
 	struct wm_index_at place = wm_index_seek(&j->index, hash_keys(j, j->columns));
-	struct wm_queued *found = has_key ? find(j, j->columns, &place) : NULL;
-	hold(j, s, time_us, arrival, j->columns, has_key ? &place : NULL, found, (what & HAS_MATCHED) != 0, bytes);
+	struct wm_queued *found = find(j, j->columns, &place);
+	hold(j, s, time_us, arrival, j->columns, &place, found, has_matched, bytes);
 	return true;
 }
 

@@ -60,12 +60,6 @@ wm_queue_release(struct wm_queue *queue)
 	queue->count = 0;
 }
 
-static size_t
-queued_bytes(size_t len)
-{
-	return (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
-}
-
 /* The item at an offset of some memory of a shelf. */
 static struct wm_queued *
 queued_at(struct wm_span memory, size_t at)
@@ -76,7 +70,7 @@ queued_at(struct wm_span memory, size_t at)
 struct wm_queued *
 wm_queue_put(struct wm_queue *queue, int64_t time_us, uint64_t order, int64_t watermark_us, size_t len)
 {
-	struct wm_queued *queued = wm_shelves_put(&queue->shelves, time_us, watermark_us, queued_bytes(len));
+	struct wm_queued *queued = wm_shelves_put(&queue->shelves, time_us, watermark_us, wm_queued_bytes(len));
 
 	assert(len <= UINT32_MAX);
 	queued->time_us = time_us;
@@ -167,7 +161,7 @@ begin_run(struct wm_queue *queue, struct wm_shelf *shelf)
 
 			run.items[run.count++] =
 				(struct item){ offset << SOURCE_BITS | queued->order >> WM_QUEUE_ARRIVAL_BITS, queued };
-			at += queued_bytes(queued->len);
+			at += wm_queued_bytes(queued->len);
 		}
 	}
 	run.items = sorted(run.items, run.count);
@@ -284,7 +278,7 @@ wm_queue_count_from(const struct wm_queue *queue, int64_t bound_us)
 		struct wm_span memory;
 
 		while (shelf->start_us < bound_us && wm_shelf_next(shelf, &chunk, &memory))
-			for (size_t i = 0; i < memory.len; i += queued_bytes(queued_at(memory, i)->len))
+			for (size_t i = 0; i < memory.len; i += wm_queued_bytes(queued_at(memory, i)->len))
 				count -= queued_at(memory, i)->time_us < bound_us;
 	}
 	return count;
@@ -306,7 +300,7 @@ wm_queue_items(const struct wm_queue *queue)
 		struct wm_span memory;
 
 		while (wm_shelf_next(shelf, &chunk, &memory))
-			for (size_t i = 0; i < memory.len; i += queued_bytes(queued_at(memory, i)->len))
+			for (size_t i = 0; i < memory.len; i += wm_queued_bytes(queued_at(memory, i)->len))
 				items[count++].queued = queued_at(memory, i);
 	}
 	assert(count == queue->count);

@@ -38,6 +38,13 @@ struct wm_queued {
 	char bytes[];  /* aligned to 8 */
 };
 
+/* What an item with len bytes takes on its shelf. */
+static inline size_t
+wm_queued_bytes(size_t len)
+{
+	return (offsetof(struct wm_queued, bytes) + len + 7) & ~(size_t)7;
+}
+
 struct wm_queue_run;
 
 /* How items leave. */
