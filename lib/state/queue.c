@@ -54,7 +54,7 @@ wm_queue_release(struct wm_queue *queue)
 		drop_run(queue, &queue->runs[0]);
 	free(queue->runs);
 	wm_shelves_release(&queue->shelves);
-	queue->runs = NULL;
+	queue->runs = queue->first = queue->leaving = NULL;
 	queue->runs_capacity = 0;
 	queue->lowest_us = INT64_MAX;
 	queue->count = 0;
