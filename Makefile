@@ -35,7 +35,7 @@ LIB := \
 	record/csv record/cut record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/stamps record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
-	state/checkpoint state/expiry state/index state/keyed state/ordered state/pool state/queue state/series state/shelves state/table \
+	state/checkpoint state/expiry state/index state/keyed state/ordered state/places state/pool state/queue state/series state/shelves state/table \
 	op/dedup op/fill op/join op/keys op/lag op/merge op/sessions op/slices op/sort op/windowing
 LIB_CXX := record/ndjson
 
@@ -45,7 +45,7 @@ UNIT := \
 	csv cut display fields foreign header lines ndjson reader record scan stamps writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	checkpoint expiry index keyed ordered pool queue series shelves table \
+	checkpoint expiry index keyed ordered places pool queue series shelves table \
 	dedup fill join keys lag merge sessions slices sort windowing \
 	held memory metrics progress report resume terminal
 

@@ -12,22 +12,38 @@
 #include "lib/op/keys.h"
 #include "lib/state/expiry.h"
 #include "lib/state/keyed.h"
+#include "lib/state/ordered.h"
+#include "lib/state/places.h"
 #include "lib/state/pool.h"
 
 /* Starts and ends are sums of a time and a few durations: far inside int64_t. */
 #define BOUND_US_MAX (4 * WM_DURATION_US_MAX)
 
 /*
- * A session, then with panes a struct progress, then its cell. It stands in the
- * expiry once, at its end (complete ones that are kept: at the end of that) or
- * earlier, if it has grown since it was put there.
+ * A session, its key, its cell, then with panes a struct progress, and where updates are counted a struct update. Sessions of a
+ * key, which neither overlap nor touch, are linked in order; the newest of them, which most records belong to, stands in the table
+ * of keys. So a record needs no memory but that of a place in the table and of its session.
+ *
+ * A session stands in the expiry once, at its end (complete ones that are kept: at the end of that) or earlier, if it has grown since
+ * it was put there.
  */
 struct session {
 	int64_t start_us, end_us;
-	struct wm_entry *entry; /* its key; NULL: it was joined to another and waits for its expiry */
-	uint32_t home;          /* of what does not fit the cell, counted from 1; 0: there is nothing */
-	uint32_t batch;         /* the last in which it got a record, where updates are counted */
+	struct session *newer, *older; /* of the key; NULL: there is none */
+	uint32_t home;                 /* of what does not fit the cell, counted from 1; 0: there is nothing */
+	char key[];                    /* struct wm_entry; its mark is an enum mark */
 };
+
+#define KEY_AT offsetof(struct session, key)
+
+enum mark {
+	MARK_NONE,
+	MARK_INDEXED, /* there are many of the key, and an index of them */
+	MARK_RETIRED, /* it was joined to another and waits for its expiry */
+};
+
+/* Bytes of an index for each, about: a key and a pointer, in blocks that are half full at the least. */
+#define INDEXED_BYTES ((size_t)32)
 
 /* How far the panes of a session have come. */
 struct progress {
@@ -37,20 +53,17 @@ struct progress {
 	bool is_due;    /* it is in the list of what to look at when the watermark is advanced */
 };
 
-/* The value of a key: its sessions, which neither overlap nor touch. Most records belong to the newest. */
-struct group {
-	struct session *newest;
-	struct older *older; /* the others in order; NULL or without any: there is one */
+struct update {
+	uint32_t batch; /* the last in which the session got a record */
 };
 
-struct older {
-	uint32_t first, count, capacity; /* a power of two */
-	struct session *at[];            /* from first on */
-};
+/* From so many steps to a session on, the key has an index, until there are so few. */
+#define INDEX_FROM 64
+#define INDEX_UNTIL 16
 
-/* Lists come from pools up to four sizes. */
-#define OLDER_CAPACITY_MIN 4
-#define OLDER_POOLS 4
+/* Sessions of so many sizes, which differ by the length of the key, come from pools. */
+#define POOLS 16
+#define POOL_STEP ((size_t)16)
 
 /*
  * What does not fit the cells of many sessions (long texts, the values of percentiles) shares an
@@ -69,8 +82,8 @@ struct home {
 #define HELD_TEXT_MAX 256
 
 /*
- * With many keys nearly every record waits for memory, three or four times: for the place of its key, the entry, the newest
- * session. So records that have been judged are held back for a few more, while that memory is fetched step by step, and
+ * With many keys nearly every record waits for memory, two or three times: for the place of its key, the newest session, an
+ * older one. So records that have been judged are held back for a few more, while that memory is fetched step by step, and
  * counted then, in order. What they hold is copied.
  */
 struct held {
@@ -78,7 +91,6 @@ struct held {
 	uint64_t hash;
 	struct wm_span key;
 	uint8_t tag;
-	struct wm_entry *entry; /* NULL: not known, or none yet */
 	struct wm_reading *readings;
 	char text[HELD_TEXT_MAX]; /* the key, then the values */
 };
@@ -117,16 +129,18 @@ struct wm_sessions {
 	struct wm_pane_options panes;
 	bool has_panes; /* a session can be written more than once */
 	bool is_spark;
-	size_t cell_at; /* in an object of the pool */
 	size_t cell_bytes;
+	size_t progress_at, update_at; /* from the cell on */
+	size_t behind_key;             /* bytes of a session from the cell on */
 
 	int64_t watermark_us;
 	int64_t watermark_before_us;             /* in force before the last advance */
-	struct wm_keyed groups;                  /* struct group */
-	struct wm_pool pool;                     /* struct session */
+	struct wm_places newest;                 /* session of each key */
+	struct wm_pool pools[POOLS];             /* of sessions */
+	size_t far_bytes;                        /* of larger ones */
+	struct wm_keyed indexes;                 /* struct wm_ordered of sessions by start, of keys with many */
+	size_t indexed;                          /* sessions in those */
 	struct wm_expiry expiry;                 /* append */
-	struct wm_pool older_pools[OLDER_POOLS]; /* struct older, by capacity */
-	size_t older_bytes;                      /* of longer ones */
 
 	struct home *homes;
 	size_t homes_count, homes_capacity;
@@ -136,8 +150,8 @@ struct wm_sessions {
 
 	struct held held[HELD_MAX]; /* a ring, by number */
 	uint64_t held_next;         /* the number of the next record */
-	uint64_t held_placed;       /* of the first whose entry was not asked for yet */
-	uint64_t held_found;        /* of the first whose session was not asked for yet */
+	uint64_t held_placed;       /* of the first whose newest session was not asked for yet */
+	uint64_t held_found;        /* of the first whose older session was not asked for yet */
 	uint64_t held_first;        /* of the first that was not counted yet */
 	int64_t held_start_us;      /* no held record begins before this, */
 	int64_t held_end_us;        /* or ends before this */
@@ -168,46 +182,66 @@ struct wm_sessions {
 	struct wm_value *row_keys;
 };
 
-/* Lists of sessions */
+/* Memory of sessions */
+
+static struct wm_entry *
+key_of(const struct session *session)
+{
+	return (struct wm_entry *)(uintptr_t)session->key;
+}
+
+static uint64_t
+hash_of(const void *object)
+{
+	const struct wm_entry *key = key_of(object);
+
+	return wm_hash(wm_entry_key(key), key->tag);
+}
+
+/* Where the cell begins. */
+static size_t
+cell_at(size_t key_len)
+{
+	return (KEY_AT + offsetof(struct wm_entry, key) + key_len + 15) & ~(size_t)15;
+}
 
 static size_t
-older_size(size_t capacity)
+session_bytes(const struct wm_sessions *w, size_t key_len)
 {
-	return sizeof(struct older) + capacity * sizeof(struct session *);
+	return (cell_at(key_len) + w->behind_key + 15) & ~(size_t)15;
 }
 
-/* The pool for lists of a capacity; NULL: they have memory of their own. */
+/* The pool for sessions with a key of so many bytes; NULL: they have memory of their own. */
 static struct wm_pool *
-older_pool(struct wm_sessions *w, size_t capacity)
+pool_of(struct wm_sessions *w, size_t key_len)
 {
-	unsigned number = (unsigned)__builtin_ctzll(capacity / OLDER_CAPACITY_MIN);
+	size_t number = (cell_at(key_len) - cell_at(0)) / POOL_STEP;
 
-	return number < OLDER_POOLS ? &w->older_pools[number] : NULL;
+	return number < POOLS ? &w->pools[number] : NULL;
 }
 
-static struct older *
-older_new(struct wm_sessions *w, size_t capacity)
+static struct session *
+take_session(struct wm_sessions *w, size_t key_len)
 {
-	struct wm_pool *pool = older_pool(w, capacity);
-	struct older *older = pool != NULL ? wm_pool_take(pool) : wm_malloc(older_size(capacity));
+	struct wm_pool *pool = pool_of(w, key_len);
 
-	assert(capacity <= UINT32_MAX);
-	*older = (struct older){ .capacity = (uint32_t)capacity };
-	if (pool == NULL)
-		w->older_bytes += older_size(capacity);
-	return older;
+	if (pool != NULL)
+		return wm_pool_take(pool);
+	w->far_bytes += session_bytes(w, key_len);
+	return wm_malloc(session_bytes(w, key_len));
 }
 
 static void
-older_free(struct wm_sessions *w, struct older *older)
+give_session(struct wm_sessions *w, struct session *session)
 {
-	struct wm_pool *pool = older == NULL ? NULL : older_pool(w, older->capacity);
+	size_t key_len = key_of(session)->key_len;
+	struct wm_pool *pool = pool_of(w, key_len);
 
 	if (pool != NULL) {
-		wm_pool_give(pool, older);
-	} else if (older != NULL) {
-		w->older_bytes -= older_size(older->capacity);
-		free(older);
+		wm_pool_give(pool, session);
+	} else {
+		w->far_bytes -= session_bytes(w, key_len);
+		free(session);
 	}
 }
 
@@ -218,6 +252,17 @@ object_bytes(size_t bytes)
 	size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 
 	return lines - bytes <= bytes / LINES_WASTE_MAX ? lines : bytes;
+}
+
+/* Before the first session. */
+static void
+lay_out(struct wm_sessions *w)
+{
+	w->progress_at = (w->cell_bytes + 15) & ~(size_t)15;
+	w->update_at = w->progress_at + (w->has_panes ? sizeof(struct progress) : 0);
+	w->behind_key = w->update_at + (w->is_counting ? sizeof(struct update) : 0);
+	for (size_t i = 0; i < POOLS; i++)
+		wm_pool_init(&w->pools[i], object_bytes(session_bytes(w, 0) + i * POOL_STEP));
 }
 
 struct wm_sessions *
@@ -234,13 +279,11 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	w->has_panes = panes != NULL && mode == WM_MODE_APPEND && wm_pane_options_many(panes);
 	if (w->has_panes)
 		w->panes = *panes;
-	w->cell_at = sizeof(struct session) + (w->has_panes ? sizeof(struct progress) : 0);
 	w->cell_bytes = wm_agg_cell_bytes(agg);
 	w->watermark_us = w->watermark_before_us = spark ? 0 : WM_TIME_NONE;
-	wm_keyed_init(&w->groups, sizeof(struct group));
-	wm_pool_init(&w->pool, object_bytes(w->cell_at + w->cell_bytes));
-	for (size_t i = 0; i < OLDER_POOLS; i++)
-		wm_pool_init(&w->older_pools[i], older_size((size_t)OLDER_CAPACITY_MIN << i));
+	wm_places_init(&w->newest, hash_of);
+	wm_keyed_init(&w->indexes, sizeof(struct wm_ordered));
+	lay_out(w);
 	w->cell = wm_malloc(w->cell_bytes);
 	w->empty_cell = wm_malloc(w->cell_bytes);
 	wm_agg_cell_init(agg, w->empty_cell);
@@ -255,6 +298,25 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	return w;
 }
 
+/* Those that are no pool's. What was joined to another stands in the expiry alone. */
+static void
+free_far_sessions(struct wm_sessions *w)
+{
+	struct session *session;
+	size_t at = 0;
+
+	while (w->far_bytes != 0 && (session = wm_expiry_take(&w->expiry, WM_TIME_END)) != NULL)
+		if (key_of(session)->mark == MARK_RETIRED)
+			give_session(w, session);
+	while (w->far_bytes != 0 && (session = wm_places_walk(&w->newest, &at)) != NULL)
+		while (session != NULL) {
+			struct session *older = session->older;
+
+			give_session(w, session);
+			session = older;
+		}
+}
+
 void
 wm_sessions_free(struct wm_sessions *w)
 {
@@ -262,12 +324,13 @@ wm_sessions_free(struct wm_sessions *w)
 
 	if (w == NULL)
 		return;
-	for (struct wm_entry *entry; (entry = wm_keyed_next(&w->groups, &at)) != NULL;)
-		older_free(w, ((struct group *)wm_entry_value(entry))->older);
-	for (size_t i = 0; i < OLDER_POOLS; i++)
-		wm_pool_release(&w->older_pools[i]);
-	wm_keyed_release(&w->groups);
-	wm_pool_release(&w->pool);
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&w->indexes, &at)) != NULL;)
+		wm_ordered_release(wm_entry_value(entry));
+	wm_keyed_release(&w->indexes);
+	free_far_sessions(w);
+	for (size_t i = 0; i < POOLS; i++)
+		wm_pool_release(&w->pools[i]);
+	wm_places_release(&w->newest);
 	wm_expiry_release(&w->expiry);
 	for (size_t i = 0; i < w->homes_count; i++)
 		wm_arena_release(&w->homes[i].arena);
@@ -286,15 +349,33 @@ wm_sessions_free(struct wm_sessions *w)
 }
 
 static void *
-cell_of(const struct wm_sessions *w, struct session *session)
+cell_of(const struct session *session)
 {
-	return (char *)session + w->cell_at;
+	return (char *)(uintptr_t)session + cell_at(key_of(session)->key_len);
 }
 
 static struct progress *
-progress_of(struct session *session)
+progress_of(const struct wm_sessions *w, const struct session *session)
 {
-	return (struct progress *)(session + 1);
+	return (struct progress *)(void *)((char *)cell_of(session) + w->progress_at);
+}
+
+/* Whether the session has got a record since the last advance. */
+static bool
+is_updated(const struct wm_sessions *w, const struct session *session)
+{
+	const struct update *update = (const void *)((const char *)cell_of(session) + w->update_at);
+
+	return w->is_counting && update->batch == w->batch;
+}
+
+static void
+set_updated(const struct wm_sessions *w, const struct session *session, bool is)
+{
+	struct update *update = (void *)((char *)cell_of(session) + w->update_at);
+
+	if (w->is_counting)
+		update->batch = is ? w->batch : w->batch - 1;
 }
 
 static bool
@@ -373,7 +454,7 @@ add_to_cell(struct wm_sessions *w, struct session *session, const struct wm_read
 	struct home *home = session->home != 0 ? home_at(w, session->home) : newest_home(w);
 	struct wm_arena before = home->arena;
 
-	wm_agg_cell_add(w->agg, cell_of(w, session), &home->arena, readings, event_time_us);
+	wm_agg_cell_add(w->agg, cell_of(session), &home->arena, readings, event_time_us);
 	if (session->home == 0)
 		settle(w, session, &before);
 }
@@ -384,7 +465,7 @@ merge_into_cell(struct wm_sessions *w, struct session *session, const void *from
 	struct home *home = session->home != 0 ? home_at(w, session->home) : newest_home(w);
 	struct wm_arena before = home->arena;
 
-	wm_agg_cell_merge(w->agg, cell_of(w, session), &home->arena, from);
+	wm_agg_cell_merge(w->agg, cell_of(session), &home->arena, from);
 	if (session->home == 0)
 		settle(w, session, &before);
 }
@@ -396,8 +477,8 @@ move_to_newest_home(struct wm_sessions *w, struct session *session)
 
 	if (old.home == 0 || old.home == w->home)
 		return;
-	memcpy(w->cell, cell_of(w, session), w->cell_bytes);
-	wm_agg_cell_init(w->agg, cell_of(w, session));
+	memcpy(w->cell, cell_of(session), w->cell_bytes);
+	wm_agg_cell_init(w->agg, cell_of(session));
 	session->home = 0;
 	merge_into_cell(w, session, w->cell);
 	leave_home(w, &old);
@@ -406,134 +487,159 @@ move_to_newest_home(struct wm_sessions *w, struct session *session)
 static void
 empty_cell(struct wm_sessions *w, struct session *session)
 {
-	wm_agg_cell_init(w->agg, cell_of(w, session));
+	wm_agg_cell_init(w->agg, cell_of(session));
 	leave_home(w, session);
 }
 
-/* The sessions of a key, by their place in order */
+/* The sessions of a key */
 
-static size_t
-group_count(const struct group *group)
+/* The newest; NULL if there is none. */
+static struct session *
+newest_of(const struct wm_sessions *w, struct wm_span text, uint8_t tag, uint64_t hash)
 {
-	return (group->newest != NULL) + (group->older == NULL ? 0 : group->older->count);
+	struct session *session;
+
+	for (size_t at = wm_places_seek(&w->newest, hash);
+		(session = wm_places_next(&w->newest, hash, &at)) != NULL;) {
+		const struct wm_entry *key = key_of(session);
+
+		if (key->tag == tag && wm_span_equal(wm_entry_key(key), text))
+			return session;
+	}
+	return NULL;
 }
 
-static struct session **
-group_at(struct group *group, size_t place)
+static struct wm_ordered *
+index_of(const struct wm_sessions *w, const struct session *session)
 {
-	struct older *older = group->older;
+	const struct wm_entry *key = key_of(session);
+	struct wm_entry *entry = wm_keyed_find(&w->indexes, wm_entry_key(key), key->tag, hash_of(session));
 
-	return older == NULL || place == older->count ? &group->newest : &older->at[older->first + place];
-}
-
-/* The place of the first session that ends at a time or later. */
-static size_t
-group_seek(struct group *group, int64_t time_us)
-{
-	size_t low = 0, high = group_count(group);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if ((*group_at(group, middle))->end_us < time_us)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Begins the list at its first place, with another capacity or the same. */
-static void
-older_fit(struct wm_sessions *w, struct group *group, size_t capacity)
-{
-	struct older *older = group->older;
-
-	if (older == NULL) {
-		group->older = older_new(w, capacity);
-		return;
-	}
-	if (capacity == older->capacity) {
-		memmove(older->at, older->at + older->first, older->count * sizeof(older->at[0]));
-		older->first = 0;
-		return;
-	}
-	group->older = older_new(w, capacity);
-	group->older->count = older->count;
-	memcpy(group->older->at, older->at + older->first, older->count * sizeof(older->at[0]));
-	older_free(w, older);
+	return wm_entry_value(entry);
 }
 
 static void
-group_insert(struct wm_sessions *w, struct group *group, size_t place, struct session *session)
+make_index(struct wm_sessions *w, struct session *newest)
 {
-	struct older *older = group->older;
+	const struct wm_entry *key = key_of(newest);
+	bool is_new;
+	struct wm_entry *entry =
+		wm_keyed_put(&w->indexes, wm_entry_key(key), key->tag, hash_of(newest), &is_new);
+	struct wm_ordered *index = wm_entry_value(entry);
 
-	if (group->newest == NULL) {
-		group->newest = session;
-		return;
+	*index = (struct wm_ordered){ 0 };
+	for (struct session *session = newest; session != NULL; session = session->older) {
+		key_of(session)->mark = MARK_INDEXED;
+		wm_ordered_put(index, session->start_us, session);
 	}
-	if (older == NULL)
-		older_fit(w, group, OLDER_CAPACITY_MIN);
-	else if (older->first + older->count == older->capacity)
-		older_fit(w, group, older->first >= older->capacity / 4 ? older->capacity : older->capacity * 2);
-	older = group->older;
-	if (place > older->count) {
-		struct session *newest = group->newest;
-
-		group->newest = session;
-		session = newest;
-		place = older->count;
-	}
-	struct session **at = older->at + older->first + place;
-	memmove(at + 1, at, (older->count - place) * sizeof(older->at[0]));
-	*at = session;
-	older->count++;
+	w->indexed += index->count;
 }
 
 static void
-group_remove(struct wm_sessions *w, struct group *group, size_t place)
+drop_index(struct wm_sessions *w, struct wm_ordered *index)
 {
-	struct older *older = group->older;
+	struct wm_ordered_at at = wm_ordered_seek(index, INT64_MIN);
+	struct session *session, *last = NULL;
 
-	if (older == NULL || older->count == 0) {
-		group->newest = NULL;
-		return;
+	while ((session = wm_ordered_next(index, &at, NULL)) != NULL) {
+		key_of(session)->mark = MARK_NONE;
+		last = session;
 	}
-	if (place == older->count) {
-		group->newest = older->at[older->first + place - 1];
-	} else if (place == 0) {
-		older->first++;
-	} else {
-		struct session **at = older->at + older->first + place;
-
-		memmove(at, at + 1, (older->count - place - 1) * sizeof(older->at[0]));
-	}
-	older->count--;
-	if (older->count < older->capacity / 4 && older->capacity > OLDER_CAPACITY_MIN)
-		older_fit(w, group, older->capacity / 2);
+	w->indexed -= index->count;
+	wm_ordered_release(index);
+	const struct wm_entry *key = key_of(last);
+	wm_keyed_take(&w->indexes, wm_keyed_find(&w->indexes, wm_entry_key(key), key->tag, hash_of(last)));
 }
 
-/* Forgets a session; the key too when it was the last. */
+static void
+put_into_index(struct wm_sessions *w, struct session *session)
+{
+	key_of(session)->mark = MARK_INDEXED;
+	wm_ordered_put(index_of(w, session), session->start_us, session);
+	w->indexed++;
+}
+
+static void
+take_from_index(struct wm_sessions *w, struct session *session)
+{
+	struct wm_ordered *index = index_of(w, session);
+
+	key_of(session)->mark = MARK_NONE;
+	wm_ordered_take(index, session->start_us);
+	w->indexed--;
+	if (index->count == INDEX_UNTIL)
+		drop_index(w, index);
+}
+
+/* A place in the order of a key's sessions; NULL: there is none on that side. */
+struct between {
+	struct session *older, *newer;
+};
+
+/* The place behind the last session that begins at a time or before. */
+static struct between
+seek(struct wm_sessions *w, struct session *newest, int64_t time_us)
+{
+	struct between at = { newest, NULL };
+
+	for (size_t steps = 0; at.older != NULL && at.older->start_us > time_us; steps++) {
+		if (steps >= INDEX_FROM && key_of(newest)->mark != MARK_INDEXED)
+			make_index(w, newest);
+		if (key_of(newest)->mark == MARK_INDEXED) {
+			struct wm_ordered *index = index_of(w, newest);
+			struct wm_ordered_at first = wm_ordered_seek(index, time_us + 1);
+
+			at.older = wm_ordered_next(index, &first, NULL);
+		}
+		at.newer = at.older;
+		at.older = at.older->older;
+	}
+	return at;
+}
+
+static void
+link_session(struct wm_sessions *w, struct session *session, struct between at)
+{
+	const struct session *other = at.older != NULL ? at.older : at.newer;
+
+	session->older = at.older;
+	session->newer = at.newer;
+	if (at.older != NULL)
+		at.older->newer = session;
+	if (at.newer != NULL)
+		at.newer->older = session;
+	else if (at.older != NULL)
+		wm_places_replace(&w->newest, hash_of(session), at.older, session);
+	else
+		wm_places_put(&w->newest, hash_of(session), session);
+	if (other != NULL && key_of(other)->mark == MARK_INDEXED)
+		put_into_index(w, session);
+}
+
+/* Takes a session out; the key with it when it was the last. */
+static void
+unlink_session(struct wm_sessions *w, struct session *session)
+{
+	if (key_of(session)->mark == MARK_INDEXED)
+		take_from_index(w, session);
+	if (session->older != NULL)
+		session->older->newer = session->newer;
+	if (session->newer != NULL)
+		session->newer->older = session->older;
+	else if (session->older != NULL)
+		wm_places_replace(&w->newest, hash_of(session), session, session->older);
+	else
+		wm_places_take(&w->newest, hash_of(session), session);
+}
+
 static void
 forget(struct wm_sessions *w, struct session *session)
 {
-	struct wm_entry *entry = session->entry;
-	struct group *group = wm_entry_value(entry);
-
 	leave_home(w, session);
-	/* Nearly always the oldest: found without a look at the others. */
-	group_remove(w, group, *group_at(group, 0) == session ? 0 : group_seek(group, session->end_us));
-	wm_pool_give(&w->pool, session);
+	unlink_session(w, session);
+	give_session(w, session);
 	w->counts.groups--;
 	w->counts.removed++;
-	if (group->newest != NULL)
-		return;
-	older_free(w, group->older);
-	for (size_t i = 0; i < HELD_MAX; i++)
-		if (w->held[i].entry == entry)
-			w->held[i].entry = NULL;
-	wm_keyed_take(&w->groups, entry);
 }
 
 /* Changed and due sessions */
@@ -545,7 +651,7 @@ unlist_changed(struct wm_sessions *w, struct progress *progress)
 		return;
 	struct session *last = w->changed[--w->changed_count];
 	w->changed[progress->changed - 1] = last;
-	progress_of(last)->changed = progress->changed;
+	progress_of(w, last)->changed = progress->changed;
 	progress->changed = 0;
 }
 
@@ -553,7 +659,7 @@ unlist_changed(struct wm_sessions *w, struct progress *progress)
 static void
 list_rows(struct wm_sessions *w, struct session *session)
 {
-	struct progress *progress = progress_of(session);
+	struct progress *progress = progress_of(w, session);
 	bool has_early = w->panes.early_rows > 0 && progress->rows >= w->panes.early_rows;
 
 	if (!progress->is_due && (has_early || is_complete(w, session))) {
@@ -571,14 +677,21 @@ list_rows(struct wm_sessions *w, struct session *session)
 /* Adding */
 
 static struct session *
-new_session(struct wm_sessions *w, struct wm_entry *entry, int64_t start_us, int64_t end_us)
+new_session(struct wm_sessions *w, struct wm_span text, uint8_t tag, int64_t start_us, int64_t end_us)
 {
-	struct session *session = wm_pool_take(&w->pool);
+	assert(text.len <= UINT32_MAX);
+	struct session *session = take_session(w, text.len);
+	struct wm_entry *key = key_of(session);
 
-	*session = (struct session){ .start_us = start_us, .end_us = end_us, .entry = entry };
+	session->start_us = start_us;
+	session->end_us = end_us;
+	session->home = 0;
+	*key = (struct wm_entry){ .key_len = (uint32_t)text.len, .tag = tag, .mark = MARK_NONE };
+	wm_span_copy(key->key, text);
 	if (w->has_panes)
-		*progress_of(session) = (struct progress){ 0 };
-	wm_agg_cell_init(w->agg, cell_of(w, session));
+		*progress_of(w, session) = (struct progress){ 0 };
+	set_updated(w, session, false);
+	wm_agg_cell_init(w->agg, cell_of(session));
 	if (w->mode == WM_MODE_APPEND)
 		wm_expiry_put(&w->expiry, end_us, session);
 	return session;
@@ -590,82 +703,106 @@ retire(struct wm_sessions *w, struct session *session)
 {
 	leave_home(w, session);
 	if (w->has_panes)
-		unlist_changed(w, progress_of(session));
-	session->entry = NULL;
+		unlist_changed(w, progress_of(w, session));
+	unlink_session(w, session);
+	key_of(session)->mark = MARK_RETIRED;
 	if (w->mode != WM_MODE_APPEND)
-		wm_pool_give(&w->pool, session);
+		give_session(w, session);
 }
 
 static void
 absorb(struct wm_sessions *w, struct session *into, struct session *from)
 {
-	merge_into_cell(w, into, cell_of(w, from));
+	merge_into_cell(w, into, cell_of(from));
 	if (w->has_panes)
-		progress_of(into)->rows += progress_of(from)->rows;
-	if (from->batch == w->batch)
-		into->batch = from->batch;
+		progress_of(w, into)->rows += progress_of(w, from)->rows;
+	if (is_updated(w, from))
+		set_updated(w, into, true);
 	retire(w, from);
+}
+
+static void
+set_bounds(struct wm_sessions *w, struct session *session, int64_t start_us, int64_t end_us)
+{
+	if (key_of(session)->mark == MARK_INDEXED && start_us != session->start_us) {
+		struct wm_ordered *index = index_of(w, session);
+
+		wm_ordered_take(index, session->start_us);
+		wm_ordered_put(index, start_us, session);
+	}
+	session->start_us = start_us;
+	session->end_us = end_us;
 }
 
 /*
  * Gives a session new bounds, and the number of its next pane with them. A complete one that is open again is put into the expiry
- * anew, at its end, which comes before the time at which it stands there: as another session in its place.
+ * anew, at its end, which comes before the time at which it stands there: as another session in its place, which is returned.
  */
-static void
-change_bounds(struct wm_sessions *w, struct session **place, int64_t start_us, int64_t end_us)
+static struct session *
+change_bounds(struct wm_sessions *w, struct session *session, int64_t start_us, int64_t end_us)
 {
-	struct session *session = *place;
 	bool was_complete = is_complete(w, session);
 
-	session->start_us = start_us;
-	session->end_us = end_us;
+	set_bounds(w, session, start_us, end_us);
 	if (!w->has_panes)
-		return;
-	progress_of(session)->index = 0;
+		return session;
+	progress_of(w, session)->index = 0;
 	if (!was_complete || is_complete(w, session))
-		return;
-	*place = new_session(w, session->entry, start_us, end_us);
-	absorb(w, *place, session);
+		return session;
+	const struct wm_entry *key = key_of(session);
+	struct session *again = new_session(w, wm_entry_key(key), key->tag, start_us, end_us);
+	struct between at = { session->older, session->newer };
+	absorb(w, again, session);
+	link_session(w, again, at);
+	return again;
+}
+
+/* Makes one session of those that end at start_us or later, of which into is the last; returns where they begin. */
+static int64_t
+join_older(struct wm_sessions *w, struct session *into, int64_t start_us)
+{
+	struct session *from = into;
+
+	while (from->older != NULL && from->older->end_us >= start_us)
+		from = from->older;
+	int64_t first_us = from->start_us;
+	while (from != into) {
+		struct session *newer = from->newer;
+
+		absorb(w, into, from);
+		w->counts.groups--;
+		w->counts.removed++;
+		from = newer;
+	}
+	return first_us;
 }
 
 /* The session that a record's own one, [start, end), belongs to: a new one, or what it touches, made one. */
 static struct session *
-session_for(struct wm_sessions *w, struct wm_entry *entry, int64_t start_us, int64_t end_us)
+session_for(struct wm_sessions *w, struct wm_span text, uint8_t tag, uint64_t hash, int64_t start_us, int64_t end_us)
 {
-	struct group *group = wm_entry_value(entry);
-	size_t first, last, count = group_count(group);
-	bool is_behind = count == 0 || start_us > group->newest->end_us;
+	struct session *newest = newest_of(w, text, tag, hash);
+	struct between at = { newest, NULL };
 
-	if (!is_behind && start_us >= group->newest->start_us) {
-		if (end_us > group->newest->end_us)
-			change_bounds(w, &group->newest, group->newest->start_us, end_us);
-		return group->newest;
-	}
-	first = is_behind ? count : group_seek(group, start_us);
-	for (last = first; last < count && (*group_at(group, last))->start_us <= end_us;)
-		last++;
-	if (first == last) {
-		struct session *session = new_session(w, entry, start_us, end_us);
+	if (newest != NULL && start_us >= newest->start_us && start_us <= newest->end_us)
+		return end_us > newest->end_us ? change_bounds(w, newest, newest->start_us, end_us) : newest;
+	if (newest != NULL && start_us < newest->start_us)
+		at = seek(w, newest, end_us);
+	if (at.older == NULL || at.older->end_us < start_us) {
+		struct session *session = new_session(w, text, tag, start_us, end_us);
 
-		group_insert(w, group, first, session);
+		link_session(w, session, at);
 		w->counts.groups++;
 		return session;
 	}
 	/* Into the last: where the result is open and one of its parts was, that was. */
-	struct session *into = *group_at(group, last - 1);
-	if ((*group_at(group, first))->start_us < start_us)
-		start_us = (*group_at(group, first))->start_us;
+	struct session *into = at.older;
+	int64_t first_us = join_older(w, into, start_us);
+	if (first_us < start_us)
+		start_us = first_us;
 	if (into->end_us > end_us)
 		end_us = into->end_us;
-	for (size_t i = first; i < last - 1; i++) {
-		absorb(w, into, *group_at(group, first));
-		group_remove(w, group, first);
-		w->counts.groups--;
-		w->counts.removed++;
-	}
-	if (start_us != into->start_us || end_us != into->end_us)
-		change_bounds(w, group_at(group, first), start_us, end_us);
-	return *group_at(group, first);
+	return start_us != into->start_us || end_us != into->end_us ? change_bounds(w, into, start_us, end_us) : into;
 }
 
 static bool
@@ -676,30 +813,19 @@ is_late(const struct wm_sessions *w, int64_t end_us)
 	return w->is_spark && wm_is_complete(end_us, w->watermark_before_us);
 }
 
-static struct wm_entry *
-entry_for(struct wm_sessions *w, struct wm_span key, uint8_t tag, uint64_t hash)
-{
-	bool is_new;
-	struct wm_entry *entry = wm_keyed_put(&w->groups, key, tag, hash, &is_new);
-
-	if (is_new)
-		*(struct group *)wm_entry_value(entry) = (struct group){ .newest = NULL };
-	return entry;
-}
-
 static void
-count_record(struct wm_sessions *w, struct wm_entry *entry, const struct wm_reading *readings, int64_t start_us,
-	int64_t end_us)
+count_record(struct wm_sessions *w, struct wm_span text, uint8_t tag, uint64_t hash, const struct wm_reading *readings,
+	int64_t start_us, int64_t end_us)
 {
-	struct session *session = session_for(w, entry, start_us, end_us);
+	struct session *session = session_for(w, text, tag, hash, start_us, end_us);
 
 	add_to_cell(w, session, readings, start_us);
-	if (w->is_counting && session->batch != w->batch) {
-		session->batch = w->batch;
+	if (w->is_counting && !is_updated(w, session)) {
+		set_updated(w, session, true);
 		w->counts.updated++;
 	}
 	if (w->has_panes) {
-		progress_of(session)->rows++;
+		progress_of(w, session)->rows++;
 		list_rows(w, session);
 	}
 }
@@ -716,7 +842,7 @@ held_at(struct wm_sessions *w, uint64_t number)
 __attribute__((always_inline)) static inline void
 fetch_session(const struct wm_sessions *w, const struct session *session)
 {
-	size_t bytes = w->pool.object_bytes < 256 ? w->pool.object_bytes : 256;
+	size_t bytes = w->pools[0].object_bytes < 256 ? w->pools[0].object_bytes : 256;
 
 	for (size_t at = 0; at < bytes; at += 64)
 		__builtin_prefetch((const char *)session + at);
@@ -729,22 +855,19 @@ static void
 step_placed(struct wm_sessions *w, uint64_t until)
 {
 	for (; w->held_placed < until; w->held_placed++)
-		wm_keyed_fetch_entry(&w->groups, held_at(w, w->held_placed)->hash);
+		fetch_session(w, wm_places_at(&w->newest, held_at(w, w->held_placed)->hash));
 }
 
 static void
 step_found(struct wm_sessions *w, uint64_t until)
 {
 	for (; w->held_found < until; w->held_found++) {
-		struct held *held = held_at(w, w->held_found);
+		const struct held *held = held_at(w, w->held_found);
+		const struct session *newest = wm_places_at(&w->newest, held->hash);
 
-		held->entry = wm_keyed_find(&w->groups, held->key, held->tag, held->hash);
-		if (held->entry == NULL)
-			continue;
-		const struct group *group = wm_entry_value(held->entry);
-		fetch_session(w, group->newest);
-		if (group->older != NULL)
-			__builtin_prefetch(group->older);
+		/* Most likely it is of the key, and an older session is needed. */
+		if (newest != NULL && newest->start_us > held->start_us && newest->older != NULL)
+			fetch_session(w, newest->older);
 	}
 }
 
@@ -753,12 +876,8 @@ step_counted(struct wm_sessions *w, uint64_t until)
 {
 	for (; w->held_first < until; w->held_first++) {
 		struct held *held = held_at(w, w->held_first);
-		struct wm_entry *entry = held->entry;
 
-		if (entry == NULL)
-			entry = entry_for(w, held->key, held->tag, held->hash);
-		held->entry = NULL;
-		count_record(w, entry, held->readings, held->start_us, held->end_us);
+		count_record(w, held->key, held->tag, held->hash, held->readings, held->start_us, held->end_us);
 	}
 }
 
@@ -789,7 +908,7 @@ hold(struct wm_sessions *w, const struct wm_window_record *record, struct wm_spa
 	held->start_us = record->event_time_us;
 	held->end_us = end_us;
 	held->hash = wm_hash(key, tag);
-	wm_keyed_fetch_place(&w->groups, held->hash);
+	wm_places_fetch(&w->newest, held->hash);
 	held->key = wm_text_copy(&at, key);
 	held->tag = tag;
 	wm_readings_copy(held->readings, record->readings, w->readings_count, at);
@@ -841,7 +960,7 @@ wm_sessions_add(struct wm_sessions *w, const struct wm_window_record *record, in
 		return WM_WINDOW_USED;
 	}
 	count_held(w);
-	count_record(w, entry_for(w, key, tag, wm_hash(key, tag)), record->readings, start_us, end_us);
+	count_record(w, key, tag, wm_hash(key, tag), record->readings, start_us, end_us);
 	if (w->panes.early_period_us > 0)
 		note_highest(w, record->highest_time_us);
 	return WM_WINDOW_USED;
@@ -865,11 +984,11 @@ make_ready(struct wm_sessions *w, struct session *session, enum wm_pane_timing p
 	w->ready = wm_grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
 	struct ready *ready = &w->ready[w->ready_count++];
 
-	*ready = (struct ready){ session->end_us, session->start_us, wm_keys_prefix(session->entry), session, 0, pane,
+	*ready = (struct ready){ session->end_us, session->start_us, wm_keys_prefix(key_of(session)), session, 0, pane,
 		false };
 	if (!w->has_panes)
 		return;
-	struct progress *progress = progress_of(session);
+	struct progress *progress = progress_of(w, session);
 	ready->pane_index = progress->index++;
 	ready->is_empty = w->panes.is_discarding && progress->rows == 0;
 	progress->rows = 0;
@@ -881,7 +1000,7 @@ lose(struct wm_sessions *w, struct session *session)
 {
 	w->gone = wm_grown(w->gone, w->gone_count, &w->gone_capacity, sizeof(w->gone[0]));
 	w->gone[w->gone_count++] = session;
-	__builtin_prefetch(((const struct group *)wm_entry_value(session->entry))->older);
+	__builtin_prefetch(session->newer);
 }
 
 /* Late panes, and early ones, as the watermark stands before it moves. */
@@ -890,10 +1009,10 @@ make_due_ready(struct wm_sessions *w)
 {
 	for (size_t i = 0; i < w->due_count; i++) {
 		struct session *session = w->due[i];
-		struct progress *progress = progress_of(session);
+		struct progress *progress = progress_of(w, session);
 
 		progress->is_due = false;
-		if (session->entry == NULL)
+		if (key_of(session)->mark == MARK_RETIRED)
 			continue;
 		if (is_complete(w, session))
 			make_ready(w, session, WM_PANE_LATE);
@@ -910,8 +1029,8 @@ make_due_ready(struct wm_sessions *w)
 static void
 expire(struct wm_sessions *w, struct session *session, int64_t before_us)
 {
-	if (session->entry == NULL) {
-		wm_pool_give(&w->pool, session);
+	if (key_of(session)->mark == MARK_RETIRED) {
+		give_session(w, session);
 		return;
 	}
 	if (!is_complete(w, session)) {
@@ -929,23 +1048,14 @@ expire(struct wm_sessions *w, struct session *session, int64_t before_us)
 	wm_expiry_put(&w->expiry, kept_until_us(w, session), session);
 }
 
-/*
- * Most advances take one session or two, so memory is fetched across them: of sessions that come some places later, then of
- * their keys, then of the lists in those.
- */
+/* Most advances take one session or two, so memory is fetched across them: of sessions that come some places later. */
 __attribute__((always_inline)) static inline void
 fetch_ahead(const struct wm_sessions *w)
 {
-	const struct session *session = wm_expiry_ahead(&w->expiry, 3 * FETCH_AHEAD);
+	const struct session *session = wm_expiry_ahead(&w->expiry, FETCH_AHEAD);
 
 	if (session != NULL)
 		fetch_session(w, session);
-	session = wm_expiry_ahead(&w->expiry, 2 * FETCH_AHEAD);
-	if (session != NULL && session->entry != NULL)
-		wm_keyed_fetch(&w->groups, session->entry);
-	session = wm_expiry_ahead(&w->expiry, FETCH_AHEAD);
-	if (session != NULL && session->entry != NULL)
-		__builtin_prefetch(((const struct group *)wm_entry_value(session->entry))->older);
 }
 
 /* In groups of which each step has its memory fetched by the one before. */
@@ -963,8 +1073,6 @@ expire_all(struct wm_sessions *w, int64_t before_us)
 			fetch_ahead(w);
 		}
 		for (size_t i = 0; i < sessions_count; i++)
-			wm_keyed_fetch(&w->groups, sessions[i]->entry);
-		for (size_t i = 0; i < sessions_count; i++)
 			expire(w, sessions[i], before_us);
 	} while (sessions_count == EXPIRE_MAX);
 }
@@ -974,12 +1082,9 @@ make_all_ready(struct wm_sessions *w)
 {
 	size_t at = 0;
 
-	for (struct wm_entry *entry; (entry = wm_keyed_next(&w->groups, &at)) != NULL;) {
-		struct group *group = wm_entry_value(entry);
-
-		for (size_t place = 0; place < group_count(group); place++)
-			make_ready(w, *group_at(group, place), WM_PANE_ON_TIME);
-	}
+	for (struct session *session; (session = wm_places_walk(&w->newest, &at)) != NULL;)
+		for (; session != NULL; session = session->older)
+			make_ready(w, session, WM_PANE_ON_TIME);
 }
 
 static int
@@ -994,7 +1099,7 @@ compare_ready(const void *a, const void *b)
 		return ready_a->start_us < ready_b->start_us ? -1 : 1;
 	if (ready_a->prefix != ready_b->prefix)
 		return ready_a->prefix < ready_b->prefix ? -1 : 1;
-	order = wm_keys_compare(ready_a->session->entry, ready_b->session->entry);
+	order = wm_keys_compare(key_of(ready_a->session), key_of(ready_b->session));
 	if (order != 0)
 		return order;
 	return (ready_a->pane_index > ready_b->pane_index) - (ready_a->pane_index < ready_b->pane_index);
@@ -1025,10 +1130,8 @@ end_draining(struct wm_sessions *w)
 		for (size_t i = 0; i < w->ready_count; i++)
 			empty_cell(w, w->ready[i].session);
 	for (size_t i = 0; i < w->gone_count; i++) {
-		if (i + 2 * FETCH_AHEAD < w->gone_count)
-			fetch_session(w, w->gone[i + 2 * FETCH_AHEAD]);
 		if (i + FETCH_AHEAD < w->gone_count)
-			wm_keyed_fetch(&w->groups, w->gone[i + FETCH_AHEAD]->entry);
+			fetch_session(w, w->gone[i + FETCH_AHEAD]);
 		forget(w, w->gone[i]);
 	}
 	/* A flush of everything is not to be remembered. */
@@ -1077,16 +1180,14 @@ wm_sessions_next(struct wm_sessions *w, struct wm_window_row *row)
 		return false;
 	}
 	const struct ready *ready = &w->ready[w->ready_at++];
-	if (w->ready_count - w->ready_at > 2 * FETCH_AHEAD)
-		fetch_session(w, ready[2 * FETCH_AHEAD].session);
 	if (w->ready_count - w->ready_at > FETCH_AHEAD)
-		wm_keyed_fetch(&w->groups, ready[FETCH_AHEAD].session->entry);
-	wm_keys_unpack(ready->session->entry, w->row_keys, w->keys_count);
+		fetch_session(w, ready[FETCH_AHEAD].session);
+	wm_keys_unpack(key_of(ready->session), w->row_keys, w->keys_count);
 	*row = (struct wm_window_row){
 		.window_start_us = ready->start_us,
 		.window_end_us = ready->end_us,
 		.keys = w->row_keys,
-		.cell = ready->is_empty ? w->empty_cell : cell_of(w, ready->session),
+		.cell = ready->is_empty ? w->empty_cell : cell_of(ready->session),
 		.pane = ready->pane,
 		.pane_index = ready->pane_index,
 	};
@@ -1103,12 +1204,13 @@ wm_sessions_open_count(struct wm_sessions *w)
 size_t
 wm_sessions_bytes(const struct wm_sessions *w)
 {
-	size_t bytes = w->pool.bytes + w->groups.bytes + w->older_bytes + w->expiry.bytes;
+	size_t bytes = w->far_bytes + wm_places_bytes(&w->newest) + w->expiry.bytes;
 
+	for (size_t i = 0; i < POOLS; i++)
+		bytes += w->pools[i].bytes;
 	for (size_t i = 0; i < w->homes_count; i++)
 		bytes += w->homes[i].arena.bytes;
-	for (size_t i = 0; i < OLDER_POOLS; i++)
-		bytes += w->older_pools[i].bytes;
+	bytes += w->indexes.bytes + w->indexed * INDEXED_BYTES;
 	return bytes + w->ready_capacity * sizeof(w->ready[0]) + w->gone_capacity * sizeof(w->gone[0]) +
 		(w->due_capacity + w->changed_capacity) * sizeof(w->due[0]);
 }
@@ -1116,7 +1218,9 @@ wm_sessions_bytes(const struct wm_sessions *w)
 void
 wm_sessions_count_updates(struct wm_sessions *w)
 {
+	assert(w->newest.count == 0);
 	w->is_counting = true;
+	lay_out(w);
 }
 
 struct wm_windowing_counts
@@ -1128,17 +1232,36 @@ wm_sessions_counts(struct wm_sessions *w)
 
 /* Checkpoints */
 
-/* All keys in order. */
-static struct wm_entry **
-sorted_entries(const struct wm_sessions *w)
+static int
+compare_keys(const void *a, const void *b)
 {
-	struct wm_entry **entries = wm_reallocarray(NULL, w->groups.count, sizeof(struct wm_entry *));
+	return wm_keys_compare(key_of(*(struct session *const *)a), key_of(*(struct session *const *)b));
+}
+
+/* The newest session of each key, in the order of the keys. */
+static struct session **
+sorted_keys(const struct wm_sessions *w)
+{
+	struct session **all = wm_reallocarray(NULL, w->newest.count, sizeof(all[0]));
 	size_t at = 0;
 
-	for (size_t i = 0; i < w->groups.count; i++)
-		entries[i] = wm_keyed_next(&w->groups, &at);
-	qsort(entries, w->groups.count, sizeof(struct wm_entry *), wm_keys_compare_pointers);
-	return entries;
+	for (size_t i = 0; i < w->newest.count; i++)
+		all[i] = wm_places_walk(&w->newest, &at);
+	qsort(all, w->newest.count, sizeof(all[0]), compare_keys);
+	return all;
+}
+
+static void
+encode_session(const struct wm_sessions *w, const struct session *session, struct wm_buf *out)
+{
+	wm_put_i64(out, session->start_us);
+	wm_put_i64(out, session->end_us);
+	wm_put_u8(out, is_updated(w, session));
+	if (w->has_panes) {
+		wm_put_varint(out, progress_of(w, session)->index);
+		wm_put_varint(out, progress_of(w, session)->rows);
+	}
+	wm_agg_cell_encode(w->agg, cell_of(session), out);
 }
 
 /*
@@ -1150,72 +1273,65 @@ wm_sessions_encode(struct wm_sessions *w, struct wm_buf *out)
 {
 	assert(!w->is_draining);
 	count_held(w);
-	struct wm_entry **entries = sorted_entries(w);
+	struct session **all = sorted_keys(w);
 	wm_put_i64(out, w->watermark_us);
 	wm_put_i64(out, w->watermark_before_us);
 	wm_put_i64(out, w->multiple);
 	wm_put_u8(out, (uint8_t)(w->has_touched | w->is_early_due << 1));
-	wm_put_varint(out, w->groups.count);
-	for (size_t i = 0; i < w->groups.count; i++) {
-		struct group *group = wm_entry_value(entries[i]);
+	wm_put_varint(out, w->newest.count);
+	for (size_t i = 0; i < w->newest.count; i++) {
+		const struct wm_entry *key = key_of(all[i]);
+		const struct session *session = all[i];
+		uint64_t count = 1;
 
-		wm_put_u8(out, entries[i]->tag);
-		wm_put_span(out, wm_entry_key(entries[i]));
-		wm_put_varint(out, group_count(group));
-		for (size_t place = 0; place < group_count(group); place++) {
-			struct session *session = *group_at(group, place);
-
-			wm_put_i64(out, session->start_us);
-			wm_put_i64(out, session->end_us);
-			wm_put_u8(out, session->batch == w->batch);
-			if (w->has_panes) {
-				wm_put_varint(out, progress_of(session)->index);
-				wm_put_varint(out, progress_of(session)->rows);
-			}
-			wm_agg_cell_encode(w->agg, cell_of(w, session), out);
-		}
+		for (; session->older != NULL; session = session->older)
+			count++;
+		wm_put_u8(out, key->tag);
+		wm_put_span(out, wm_entry_key(key));
+		wm_put_varint(out, count);
+		for (; session != NULL; session = session->newer)
+			encode_session(w, session, out);
 	}
-	free(entries);
+	free(all);
 }
 
 static bool
 decode_panes(struct wm_sessions *w, struct session *session, uint64_t index, uint64_t rows)
 {
-	uint64_t cell_rows = wm_agg_cell_rows(w->agg, cell_of(w, session));
+	uint64_t cell_rows = wm_agg_cell_rows(w->agg, cell_of(session));
 
 	if (!w->has_panes)
 		return cell_rows != 0;
 	if (w->panes.is_discarding ? rows != cell_rows : rows > cell_rows || cell_rows == 0)
 		return false;
-	progress_of(session)->index = index;
-	progress_of(session)->rows = rows;
+	progress_of(w, session)->index = index;
+	progress_of(w, session)->rows = rows;
 	if (rows != 0)
 		list_rows(w, session);
 	return true;
 }
 
-/* A session behind those of its key that were decoded before. */
+/* A session behind those of its key that were decoded before, of which *newest is the last; NULL: there is none. */
 static bool
-decode_session(struct wm_sessions *w, struct wm_entry *entry, struct wm_get *in)
+decode_session(struct wm_sessions *w, struct wm_span key, uint8_t tag, struct session **newest, struct wm_get *in)
 {
-	struct group *group = wm_entry_value(entry);
 	int64_t start_us = wm_get_i64(in), end_us = wm_get_i64(in);
 	uint8_t got_record = wm_get_u8(in);
 	uint64_t index = w->has_panes ? wm_get_varint(in) : 0, rows = w->has_panes ? wm_get_varint(in) : 0;
 
 	if (in->failed || got_record > 1 || start_us < -BOUND_US_MAX || end_us > BOUND_US_MAX || start_us >= end_us ||
-		(group->newest != NULL && group->newest->end_us >= start_us) ||
+		(*newest != NULL && (*newest)->end_us >= start_us) ||
 		(w->mode == WM_MODE_APPEND && is_late(w, end_us)))
 		return false;
-	struct session *session = new_session(w, entry, start_us, end_us);
-	group_insert(w, group, group_count(group), session);
+	struct session *session = new_session(w, key, tag, start_us, end_us);
+	link_session(w, session, (struct between){ *newest, NULL });
+	*newest = session;
 	w->counts.groups++;
-	if (got_record != 0)
-		session->batch = w->batch;
+	set_updated(w, session, got_record != 0);
 
 	struct home *home = newest_home(w);
 	struct wm_arena before = home->arena;
-	bool is_decoded = wm_agg_cell_decode(w->agg, cell_of(w, session), &home->arena, in);
+	bool is_decoded = wm_agg_cell_decode(w->agg, cell_of(session), &home->arena, in);
 	settle(w, session, &before);
 	return is_decoded && decode_panes(w, session, index, rows);
 }
@@ -1226,17 +1342,15 @@ decode_group(struct wm_sessions *w, struct wm_get *in)
 	uint8_t tag = wm_get_u8(in);
 	struct wm_span key = wm_get_span(in);
 	uint64_t sessions_count = wm_get_varint(in);
-	size_t groups_before = w->groups.count;
+	struct session *newest = NULL;
 
-	if (in->failed || sessions_count == 0 || !wm_keys_are_valid(key, tag, w->keys_count))
-		return false;
-	struct wm_entry *entry = entry_for(w, key, tag, wm_hash(key, tag));
-	if (w->groups.count == groups_before)
+	if (in->failed || sessions_count == 0 || !wm_keys_are_valid(key, tag, w->keys_count) ||
+		newest_of(w, key, tag, wm_hash(key, tag)) != NULL)
 		return false;
 	for (uint64_t i = 0; i < sessions_count; i++) {
-		wm_get_give_back(in);
-		if (!decode_session(w, entry, in))
+		if (!decode_session(w, newest == NULL ? key : wm_entry_key(key_of(newest)), tag, &newest, in))
 			return false;
+		wm_get_give_back(in);
 	}
 	return true;
 }
@@ -1248,7 +1362,7 @@ wm_sessions_decode(struct wm_sessions *w, struct wm_get *in)
 	uint8_t flags = wm_get_u8(in);
 	uint64_t groups_count = wm_get_varint(in);
 
-	if (in->failed || flags > 3 || w->groups.count != 0)
+	if (in->failed || flags > 3 || w->newest.count != 0)
 		return false;
 	w->watermark_us = watermark_us;
 	w->watermark_before_us = watermark_before_us;

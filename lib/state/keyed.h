@@ -17,19 +17,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/state/places.h"
 #include "lib/state/pool.h"
 #include "lib/state/table.h"
-
-/* Of a slot: the address of an entry; above it the hash's. */
-#define WM_KEYED_ADDRESS_BITS 48
 
 /* Entries of up to 16 times so many bytes come from pools. */
 #define WM_KEYED_POOLS 16
 
 /* Fields are for reading. */
 struct wm_keyed {
-	uint64_t *slots; /* upper 16 bits of the hash | address of the entry; 0: free */
-	size_t mask;     /* slots - 1; there are none while slots is NULL */
+	struct wm_places places;
 	size_t count;
 	size_t value_bytes;
 	size_t bytes;                         /* taken from the system */
@@ -42,12 +39,11 @@ void wm_keyed_release(struct wm_keyed *keyed);
 
 /* In what follows hash is wm_hash(key, tag). */
 
-/* Has the place of a key fetched. Inlined, as all that only fetches: gcc 12 takes a call of such a function for one without effect, and leaves it out. */
+/* Has the place of a key fetched. */
 __attribute__((always_inline)) static inline void
 wm_keyed_fetch_place(const struct wm_keyed *keyed, uint64_t hash)
 {
-	if (keyed->slots != NULL)
-		__builtin_prefetch(&keyed->slots[hash & keyed->mask]);
+	wm_places_fetch(&keyed->places, hash);
 }
 
 /* Has an entry with a key of up to some 40 bytes fetched, which may lie across three lines. NULL will do. */
@@ -63,9 +59,7 @@ wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 static inline struct wm_entry *
 wm_keyed_at_place(const struct wm_keyed *keyed, uint64_t hash)
 {
-	uint64_t slot = keyed->slots == NULL ? 0 : keyed->slots[hash & keyed->mask];
-
-	return (struct wm_entry *)(uintptr_t)(slot & ((UINT64_C(1) << WM_KEYED_ADDRESS_BITS) - 1));
+	return wm_places_at(&keyed->places, hash);
 }
 
 /* Has what is at its place fetched, which is most likely its entry. It is not read, so it does not matter whether it is there. */
