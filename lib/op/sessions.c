@@ -103,8 +103,8 @@ struct held {
 #define LINE_BYTES ((size_t)64)
 #define LINES_WASTE_MAX 6 /* a part of so many */
 
-/* Sessions taken from the expiry at once, and rows ahead for which memory is fetched. */
-#define EXPIRE_MAX 32
+/* Sessions taken from the expiry at once, and how many ahead memory is fetched for. */
+#define PIECE_MAX 64
 #define FETCH_AHEAD 8
 
 #define SORT_BY_INSERTION_MAX 128
@@ -173,6 +173,7 @@ struct wm_sessions {
 	struct session **gone; /* forgotten when the rows have been drained */
 	size_t gone_count, gone_capacity;
 	bool is_draining;
+	bool is_expiring; /* there may be more that the watermark has reached */
 
 	uint32_t batch; /* advances, to tell what got a record since the last */
 	bool is_counting;
@@ -1027,20 +1028,20 @@ make_due_ready(struct wm_sessions *w)
 
 /* What the watermark has reached: sessions that are complete by it and were not by the one before, and what need not be kept. */
 static void
-expire(struct wm_sessions *w, struct session *session, int64_t before_us)
+expire(struct wm_sessions *w, struct session *session, int64_t watermark_us)
 {
 	if (key_of(session)->mark == MARK_RETIRED) {
 		give_session(w, session);
 		return;
 	}
-	if (!is_complete(w, session)) {
+	if (!wm_is_complete(session->end_us, watermark_us)) {
 		move_to_newest_home(w, session);
 		wm_expiry_put(&w->expiry, session->end_us, session);
 		return;
 	}
-	if (!wm_is_complete(session->end_us, before_us))
+	if (!wm_is_complete(session->end_us, w->watermark_before_us))
 		make_ready(w, session, WM_PANE_ON_TIME);
-	if (wm_is_complete(kept_until_us(w, session), w->watermark_us)) {
+	if (wm_is_complete(kept_until_us(w, session), watermark_us)) {
 		lose(w, session);
 		return;
 	}
@@ -1056,25 +1057,6 @@ fetch_ahead(const struct wm_sessions *w)
 
 	if (session != NULL)
 		fetch_session(w, session);
-}
-
-/* In groups of which each step has its memory fetched by the one before. */
-static void
-expire_all(struct wm_sessions *w, int64_t before_us)
-{
-	struct session *sessions[EXPIRE_MAX];
-	size_t sessions_count;
-
-	do {
-		sessions_count = 0;
-		while (sessions_count < EXPIRE_MAX &&
-			(sessions[sessions_count] = wm_expiry_take(&w->expiry, w->watermark_us)) != NULL) {
-			fetch_session(w, sessions[sessions_count++]);
-			fetch_ahead(w);
-		}
-		for (size_t i = 0; i < sessions_count; i++)
-			expire(w, sessions[i], before_us);
-	} while (sessions_count == EXPIRE_MAX);
 }
 
 static void
@@ -1123,8 +1105,37 @@ sort_ready(struct wm_sessions *w)
 	}
 }
 
+/*
+ * Takes sessions that the watermark has reached, and prepares what is to be written of them. If there are more than a piece, those
+ * that end up to some time alone: the rest is for later, so that it takes no memory, and comes nearly in order. (With panes, rows
+ * of all kinds come in one order.)
+ */
 static void
-end_draining(struct wm_sessions *w)
+expire_piece(struct wm_sessions *w)
+{
+	struct session *sessions[PIECE_MAX], *session;
+	size_t count = 0;
+	int64_t until_us = w->watermark_us;
+
+	while (count < PIECE_MAX && (session = wm_expiry_take(&w->expiry, until_us)) != NULL) {
+		fetch_session(w, session);
+		fetch_ahead(w);
+		sessions[count++] = session;
+	}
+	w->is_expiring = count == PIECE_MAX && wm_expiry_due_us(&w->expiry) <= until_us && w->expiry.count != 0;
+	if (w->is_expiring && !w->has_panes)
+		until_us = wm_expiry_due_us(&w->expiry);
+	for (size_t i = 0; i < count; i++)
+		expire(w, sessions[i], until_us);
+	while (w->is_expiring && (session = wm_expiry_take(&w->expiry, until_us)) != NULL)
+		expire(w, session, until_us);
+	w->is_expiring &= until_us != w->watermark_us;
+	sort_ready(w);
+}
+
+/* All that was prepared has been written. */
+static void
+end_piece(struct wm_sessions *w)
 {
 	if (w->panes.is_discarding)
 		for (size_t i = 0; i < w->ready_count; i++)
@@ -1134,6 +1145,15 @@ end_draining(struct wm_sessions *w)
 			fetch_session(w, w->gone[i + FETCH_AHEAD]);
 		forget(w, w->gone[i]);
 	}
+	w->ready_count = w->ready_at = w->gone_count = 0;
+}
+
+static void
+end_draining(struct wm_sessions *w)
+{
+	end_piece(w);
+	for (; w->is_expiring; end_piece(w))
+		expire_piece(w);
 	/* A flush of everything is not to be remembered. */
 	if (w->ready_capacity > READY_KEPT_MAX || w->gone_capacity > READY_KEPT_MAX) {
 		free(w->ready);
@@ -1142,7 +1162,6 @@ end_draining(struct wm_sessions *w)
 		w->gone = NULL;
 		w->ready_capacity = w->gone_capacity = 0;
 	}
-	w->ready_count = w->ready_at = w->gone_count = 0;
 	w->is_draining = false;
 }
 
@@ -1161,11 +1180,12 @@ wm_sessions_advance(struct wm_sessions *w, int64_t watermark_us)
 	w->watermark_us = after_us;
 	w->watermark_before_us = before_us;
 	w->has_touched = false;
-	if (w->mode == WM_MODE_APPEND)
-		expire_all(w, before_us);
-	else if (watermark_us != WM_TIME_END)
+	if (w->mode == WM_MODE_APPEND) {
+		expire_piece(w);
+	} else if (watermark_us != WM_TIME_END) {
 		make_all_ready(w);
-	sort_ready(w);
+		sort_ready(w);
+	}
 	w->batch++;
 	w->is_draining = true;
 }
@@ -1175,6 +1195,10 @@ wm_sessions_next(struct wm_sessions *w, struct wm_window_row *row)
 {
 	if (!w->is_draining)
 		return false;
+	while (w->ready_at == w->ready_count && w->is_expiring) {
+		end_piece(w);
+		expire_piece(w);
+	}
 	if (w->ready_at == w->ready_count) {
 		end_draining(w);
 		return false;
