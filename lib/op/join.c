@@ -768,7 +768,7 @@ static void
 foresee_as_of(struct wm_join *j, uint64_t hash)
 {
 	size_t turn = j->foreseen_next++;
-	struct wm_entry *entry = wm_keyed_at_place(&j->keys, j->foreseen[turn % FORESEEN_COUNT]);
+	struct wm_entry *entry = wm_keyed_like(&j->keys, j->foreseen[turn % FORESEEN_COUNT]);
 
 	if (entry != NULL)
 		wm_series_fetch(&key_of(entry)->series);

@@ -83,15 +83,15 @@ wm_keys_compare_pointers(const void *a, const void *b)
 uint64_t
 wm_keys_prefix(const struct wm_entry *entry)
 {
-	unsigned char bytes[8] = { 0 };
 	uint64_t prefix;
 
 	/* The lengths in it do not order like the texts. */
-	if (entry->tag == TAG_COMPOSITE)
+	if (entry->tag == TAG_COMPOSITE || entry->key_len == 0)
 		return 0;
-	memcpy(bytes, entry->key, entry->key_len < sizeof(bytes) ? entry->key_len : sizeof(bytes));
-	memcpy(&prefix, bytes, sizeof(prefix));
-	return __builtin_bswap64(prefix);
+	/* What is behind a shorter key belongs to the entry too: its value is aligned to 16. */
+	memcpy(&prefix, entry->key, sizeof(prefix));
+	prefix = __builtin_bswap64(prefix);
+	return entry->key_len >= sizeof(prefix) ? prefix : prefix & ~(~UINT64_C(0) >> 8 * entry->key_len);
 }
 
 /* Sorting */

@@ -572,47 +572,43 @@ take_from_index(struct wm_sessions *w, struct session *session)
 		drop_index(w, index);
 }
 
-/* A place in the order of a key's sessions; NULL: there is none on that side. */
-struct between {
-	struct session *older, *newer;
-};
-
-/* The place behind the last session that begins at a time or before. */
-static struct between
-seek(struct wm_sessions *w, struct session *newest, int64_t time_us)
+/* The last session of a key that begins at a time or before, and in *newer the one behind it; NULL: there is none. */
+static struct session *
+seek(struct wm_sessions *w, struct session *newest, int64_t time_us, struct session **newer)
 {
-	struct between at = { newest, NULL };
+	struct session *session = newest;
 
-	for (size_t steps = 0; at.older != NULL && at.older->start_us > time_us; steps++) {
+	*newer = NULL;
+	for (size_t steps = 0; session != NULL && session->start_us > time_us; steps++) {
 		if (steps >= INDEX_FROM && key_of(newest)->mark != MARK_INDEXED)
 			make_index(w, newest);
 		if (key_of(newest)->mark == MARK_INDEXED) {
 			struct wm_ordered *index = index_of(w, newest);
 			struct wm_ordered_at first = wm_ordered_seek(index, time_us + 1);
 
-			at.older = wm_ordered_next(index, &first, NULL);
+			session = wm_ordered_next(index, &first, NULL);
 		}
-		at.newer = at.older;
-		at.older = at.older->older;
+		*newer = session;
+		session = session->older;
 	}
-	return at;
+	return session;
 }
 
 static void
-link_session(struct wm_sessions *w, struct session *session, struct between at)
+link_session(struct wm_sessions *w, struct session *session, uint64_t hash, struct session *older, struct session *newer)
 {
-	const struct session *other = at.older != NULL ? at.older : at.newer;
+	const struct session *other = older != NULL ? older : newer;
 
-	session->older = at.older;
-	session->newer = at.newer;
-	if (at.older != NULL)
-		at.older->newer = session;
-	if (at.newer != NULL)
-		at.newer->older = session;
-	else if (at.older != NULL)
-		wm_places_replace(&w->newest, hash_of(session), at.older, session);
+	session->newer = newer;
+	session->older = older;
+	if (older != NULL)
+		older->newer = session;
+	if (newer != NULL)
+		newer->older = session;
+	else if (older != NULL)
+		wm_places_replace(&w->newest, hash, older, session);
 	else
-		wm_places_put(&w->newest, hash_of(session), session);
+		wm_places_put(&w->newest, hash, session);
 	if (other != NULL && key_of(other)->mark == MARK_INDEXED)
 		put_into_index(w, session);
 }
@@ -752,9 +748,9 @@ change_bounds(struct wm_sessions *w, struct session *session, int64_t start_us, 
 		return session;
 	const struct wm_entry *key = key_of(session);
 	struct session *again = new_session(w, wm_entry_key(key), key->tag, start_us, end_us);
-	struct between at = { session->older, session->newer };
+	struct session *older = session->older, *newer = session->newer;
 	absorb(w, again, session);
-	link_session(w, again, at);
+	link_session(w, again, hash_of(again), older, newer);
 	return again;
 }
 
@@ -783,21 +779,21 @@ static struct session *
 session_for(struct wm_sessions *w, struct wm_span text, uint8_t tag, uint64_t hash, int64_t start_us, int64_t end_us)
 {
 	struct session *newest = newest_of(w, text, tag, hash);
-	struct between at = { newest, NULL };
+	struct session *older = newest, *newer = NULL;
 
 	if (newest != NULL && start_us >= newest->start_us && start_us <= newest->end_us)
 		return end_us > newest->end_us ? change_bounds(w, newest, newest->start_us, end_us) : newest;
 	if (newest != NULL && start_us < newest->start_us)
-		at = seek(w, newest, end_us);
-	if (at.older == NULL || at.older->end_us < start_us) {
+		older = seek(w, newest, end_us, &newer);
+	if (older == NULL || older->end_us < start_us) {
 		struct session *session = new_session(w, text, tag, start_us, end_us);
 
-		link_session(w, session, at);
+		link_session(w, session, hash, older, newer);
 		w->counts.groups++;
 		return session;
 	}
 	/* Into the last: where the result is open and one of its parts was, that was. */
-	struct session *into = at.older;
+	struct session *into = older;
 	int64_t first_us = join_older(w, into, start_us);
 	if (first_us < start_us)
 		start_us = first_us;
@@ -856,7 +852,7 @@ static void
 step_placed(struct wm_sessions *w, uint64_t until)
 {
 	for (; w->held_placed < until; w->held_placed++)
-		fetch_session(w, wm_places_at(&w->newest, held_at(w, w->held_placed)->hash));
+		fetch_session(w, wm_places_like(&w->newest, held_at(w, w->held_placed)->hash));
 }
 
 static void
@@ -864,7 +860,7 @@ step_found(struct wm_sessions *w, uint64_t until)
 {
 	for (; w->held_found < until; w->held_found++) {
 		const struct held *held = held_at(w, w->held_found);
-		const struct session *newest = wm_places_at(&w->newest, held->hash);
+		const struct session *newest = wm_places_like(&w->newest, held->hash);
 
 		/* Most likely it is of the key, and an older session is needed. */
 		if (newest != NULL && newest->start_us > held->start_us && newest->older != NULL)
@@ -1348,7 +1344,7 @@ decode_session(struct wm_sessions *w, struct wm_span key, uint8_t tag, struct se
 		(w->mode == WM_MODE_APPEND && is_late(w, end_us)))
 		return false;
 	struct session *session = new_session(w, key, tag, start_us, end_us);
-	link_session(w, session, (struct between){ *newest, NULL });
+	link_session(w, session, hash_of(session), *newest, NULL);
 	*newest = session;
 	w->counts.groups++;
 	set_updated(w, session, got_record != 0);

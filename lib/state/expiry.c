@@ -13,6 +13,8 @@
 /* 512 bytes: so few items that a bucket with one wastes little, so many that the links weigh little. */
 #define CHUNK_ITEMS 31
 
+#define LINE_BYTES 64
+
 /* Kept for the next bucket: dealing one out gives and takes chunks in turn. */
 #define SPARE_MAX 64
 
@@ -260,6 +262,8 @@ open_bucket(struct wm_expiry *expiry, unsigned level, unsigned digit)
 	while (chunk != NULL) {
 		struct wm_expiry_chunk *older = chunk->older;
 
+		for (size_t at = 0; at < sizeof(*chunk) && !is_small; at += LINE_BYTES)
+			__builtin_prefetch((const char *)older + at);
 		for (size_t i = 0; i < chunk->count && !is_small; i++)
 			put_in_bucket(expiry, chunk->items[i]);
 		give_chunk(expiry, chunk);

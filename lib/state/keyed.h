@@ -55,18 +55,18 @@ wm_keyed_fetch(const struct wm_keyed *keyed, const struct wm_entry *entry)
 	__builtin_prefetch((const void *)((uintptr_t)entry + 47 + keyed->value_bytes));
 }
 
-/* What is at its place, which is most likely its entry; NULL if there is nothing. */
+/* What is most likely the entry of a key, by its hash alone; NULL: there is none. */
 static inline struct wm_entry *
-wm_keyed_at_place(const struct wm_keyed *keyed, uint64_t hash)
+wm_keyed_like(const struct wm_keyed *keyed, uint64_t hash)
 {
-	return wm_places_at(&keyed->places, hash);
+	return wm_places_like(&keyed->places, hash);
 }
 
-/* Has what is at its place fetched, which is most likely its entry. It is not read, so it does not matter whether it is there. */
+/* Has it fetched. It is not read, so it does not matter whether it is there. */
 __attribute__((always_inline)) static inline void
 wm_keyed_fetch_entry(const struct wm_keyed *keyed, uint64_t hash)
 {
-	wm_keyed_fetch(keyed, wm_keyed_at_place(keyed, hash));
+	wm_keyed_fetch(keyed, wm_keyed_like(keyed, hash));
 }
 
 /* The entry of a key; NULL if there is none. */

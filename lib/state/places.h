@@ -51,15 +51,6 @@ wm_places_fetch(const struct wm_places *places, uint64_t hash)
 		__builtin_prefetch(&places->slots[hash & places->mask]);
 }
 
-/* What is at the place of a hash, which is most likely what has it; NULL if there is nothing. */
-static inline void *
-wm_places_at(const struct wm_places *places, uint64_t hash)
-{
-	uint64_t slot = places->slots == NULL ? 0 : places->slots[hash & places->mask];
-
-	return (void *)(uintptr_t)(slot & WM_PLACES_ADDRESS_MASK);
-}
-
 /* Where the search for a hash begins. Spoilt by putting and taking. */
 static inline size_t
 wm_places_seek(const struct wm_places *places, uint64_t hash)
@@ -81,6 +72,15 @@ wm_places_next(const struct wm_places *places, uint64_t hash, size_t *at)
 			return (void *)(uintptr_t)(slot & WM_PLACES_ADDRESS_MASK);
 	}
 	return NULL;
+}
+
+/* What most likely has a hash, by the slots alone; NULL if nothing has. */
+static inline void *
+wm_places_like(const struct wm_places *places, uint64_t hash)
+{
+	size_t at = wm_places_seek(places, hash);
+
+	return wm_places_next(places, hash, &at);
 }
 
 /* Puts an object that is not there. */

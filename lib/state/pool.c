@@ -13,6 +13,9 @@
 /* Large objects share a block with so many others that rounding its size up wastes little. */
 #define BLOCK_OBJECTS_MIN 8
 
+/* Such a part of a full block may be free before it is opened again: one look at its neighbours in the lists is for several objects. */
+#define FREE_PART 64
+
 /* From this size of a pool on blocks come in regions, each a huge page. */
 #define REGIONS_FROM_BYTES ((size_t)2 << 20)
 #define REGION_BYTES ((size_t)2 << 20)
@@ -23,6 +26,7 @@ struct wm_pool_block {
 	void **free;                           /* given back; each points to the next */
 	size_t used;
 	size_t fresh; /* where objects begin that were never taken */
+	bool is_open; /* in that list */
 };
 
 struct wm_pool_region {
@@ -43,6 +47,8 @@ wm_pool_init(struct wm_pool *pool, size_t object_bytes)
 	*pool = (struct wm_pool){ .object_bytes = object_bytes, .block_bytes = BLOCK_BYTES_MIN };
 	while (pool->block_bytes < HEADER_BYTES + BLOCK_OBJECTS_MIN * object_bytes)
 		pool->block_bytes *= 2;
+	size_t objects = (pool->block_bytes - HEADER_BYTES) / object_bytes;
+	pool->reopened_at = objects - objects / FREE_PART - 1;
 }
 
 static void
@@ -145,7 +151,7 @@ new_block(struct wm_pool *pool)
 		block->region = NULL;
 		pool->bytes += pool->block_bytes;
 	}
-	*block = (struct wm_pool_block){ .region = block->region, .fresh = HEADER_BYTES };
+	*block = (struct wm_pool_block){ .region = block->region, .fresh = HEADER_BYTES, .is_open = true };
 	link_block(&pool->open, block);
 	return block;
 }
@@ -211,6 +217,7 @@ wm_pool_take(struct wm_pool *pool)
 	if (block->free == NULL && block->fresh + pool->object_bytes > pool->block_bytes) {
 		unlink_block(&pool->open, block);
 		link_block(&pool->full, block);
+		block->is_open = false;
 	}
 	return object;
 }
@@ -220,14 +227,16 @@ wm_pool_give(struct wm_pool *pool, void *object)
 {
 	struct wm_pool_block *block = (struct wm_pool_block *)((uintptr_t)object & ~(uintptr_t)(pool->block_bytes - 1));
 
-	if (block->free == NULL && block->fresh + pool->object_bytes > pool->block_bytes) {
-		unlink_block(&pool->full, block);
-		link_block(&pool->open, block);
-	}
 	*(void **)object = block->free;
 	block->free = object;
+	block->used--;
 	pool->count--;
-	if (--block->used != 0)
+	if (block->used <= pool->reopened_at && !block->is_open) {
+		unlink_block(&pool->full, block);
+		link_block(&pool->open, block);
+		block->is_open = true;
+	}
+	if (block->used != 0)
 		return;
 	unlink_block(&pool->open, block);
 	if (pool->spare == NULL) {

@@ -18,6 +18,7 @@ struct wm_pool_region;
 struct wm_pool {
 	size_t object_bytes;
 	size_t block_bytes;         /* a power of two; blocks are aligned to it */
+	size_t reopened_at;         /* a full block has room again when so few objects are left in it */
 	struct wm_pool_block *open; /* with room for an object */
 	struct wm_pool_block *full;
 	struct wm_pool_region *regions; /* blocks in huge pages: those with a block that is not used */
