@@ -42,7 +42,7 @@ main(void)
 	struct wm_keyed keyed;
 	uint64_t seed = 5;
 	bool finds = true, counts = true, walks = true;
-	size_t count = 0, bytes_empty = 0, found_count = 0, placed_count = 0;
+	size_t count = 0, bytes_empty = 0, found_count = 0, told_count = 0;
 	char text[80];
 
 	wm_keyed_init(&keyed, 16);
@@ -60,7 +60,7 @@ main(void)
 		wm_keyed_fetch_entry(&keyed, hash);
 		struct wm_entry *entry = wm_keyed_find(&keyed, key, tag, hash);
 		found_count += entry != NULL;
-		placed_count += entry != NULL && wm_keyed_at_place(&keyed, hash) == entry;
+		told_count += entry != NULL && wm_keyed_like(&keyed, hash) == entry;
 		finds = finds && (entry != NULL) == (values[i] != 0) &&
 			(entry == NULL || *(uint64_t *)wm_entry_value(entry) == values[i]);
 		if (is_growing && tap_random(&seed) % 4 != 0) {
@@ -82,8 +82,8 @@ main(void)
 			bytes_empty = keyed.bytes;
 	}
 	tap_ok(finds, "finds, puts in and takes out what the model has");
-	tap_ok(placed_count * 3 > found_count * 2, "most entries are at their place (%zu of %zu)", placed_count,
-		found_count);
+	tap_ok(told_count * 50 > found_count * 49, "nearly all entries are told by their hash alone (%zu of %zu)",
+		told_count, found_count);
 	tap_ok(counts, "counts it");
 	tap_ok(walks, "walks it all");
 	tap_ok(bytes_empty > 0 && bytes_empty <= 16 * 8, "is small again when all keys have gone (%zu bytes)",

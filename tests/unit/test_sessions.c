@@ -619,6 +619,93 @@ test_counts(void)
 	end(&e, "0 25 a 4 29 on-time 0\n", "to one");
 }
 
+/* Thousands of sessions of a key at once, found in any order; one key is longer than any pool's. */
+#define MANY_ROWS 20000
+#define MANY_KEYS 3
+#define MANY_DISORDER 29000
+
+static int
+compare_times(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static struct model_session *
+model_many(int64_t times[MANY_KEYS][MANY_ROWS], const size_t *counts, int64_t gap, size_t *sessions_count)
+{
+	struct model_session *all = wm_calloc(MANY_ROWS, sizeof(all[0]));
+	size_t count = 0;
+
+	for (int key = 0; key < MANY_KEYS; key++) {
+		qsort(times[key], counts[key], sizeof(times[key][0]), compare_times);
+		for (size_t i = 0; i < counts[key]; i++) {
+			struct model_session *last = count == 0 ? NULL : &all[count - 1];
+
+			if (last == NULL || last->key != key || last->end_us < times[key][i])
+				all[count++] = (struct model_session){ times[key][i], 0, key, 0, 0, 0 };
+			all[count - 1].end_us = times[key][i] + gap;
+			all[count - 1].count++;
+		}
+	}
+	qsort(all, count, sizeof(all[0]), compare_model_sessions);
+	*sessions_count = count;
+	return all;
+}
+
+static void
+test_many(const struct wm_pane_options *panes, const char *name)
+{
+	static int64_t times[MANY_KEYS][MANY_ROWS];
+	const struct options opt = { .mode = WM_MODE_APPEND, .panes = panes != NULL ? *panes : (struct wm_pane_options){ 0 } };
+	char longest[400];
+	const char *const keys[MANY_KEYS] = { "", "k", longest };
+	size_t counts[MANY_KEYS] = { 0 }, sessions_count, differing = 0;
+	uint64_t seed = 77, open_most = 0;
+	struct example e;
+	struct wm_buf want;
+
+	memset(longest, 'l', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	begin(&e, 6, MANY_DISORDER + 1000, panes);
+	for (int i = 0; i < MANY_ROWS; i++) {
+		int64_t time_us = i * 5 - (int64_t)(tap_random(&seed) % MANY_DISORDER);
+		int key = (int)(tap_random(&seed) % MANY_KEYS);
+
+		times[key][counts[key]++] = time_us;
+		if (!row(&e, time_us, keys[key]))
+			tap_ok(false, "%s: no row is late", name);
+		if (i % 6000 == 5999)
+			e.w = saved_and_loaded(e.w, e.agg, 1, &opt);
+		uint64_t open = wm_sessions_open_count(e.w);
+		open_most = open > open_most ? open : open_most;
+	}
+	advance(e.w, e.agg, 1, WM_TIME_END, &e.out);
+	struct model_session *all = model_many(times, counts, e.gap, &sessions_count);
+	struct wm_span rest = wm_buf_span(&e.out);
+	for (size_t i = 0; i < sessions_count; i++) {
+		const struct model_session *m = &all[i];
+
+		wm_buf_reset(&want);
+		wm_buf_addf(&want, "%lld %lld %s %zu ", (long long)m->start_us, (long long)m->end_us, keys[m->key], m->count);
+		bool is_same = rest.len >= want.len && memcmp(rest.data, want.data, want.len) == 0;
+		const char *end = rest.len == 0 ? NULL : memchr(rest.data, '\n', rest.len);
+		size_t len = end == NULL ? rest.len : (size_t)(end + 1 - rest.data);
+		differing += !is_same;
+		rest = wm_span(rest.data + len, rest.len - len);
+	}
+	tap_ok(differing == 0 && rest.len == 0 && open_most > 2000, "%s: %zu sessions, %d of them open at once, as the model", name,
+		sessions_count, (int)open_most);
+	tap_ok(wm_sessions_bytes(e.w) < 1 << 20, "%s: all their memory is given back", name);
+	free(all);
+	wm_sessions_free(e.w);
+	wm_agg_free(e.agg);
+	wm_buf_release(&e.out);
+	wm_buf_release(&want);
+}
+
 /* A long stream: sessions come and go with long texts, one key's never ends. Memory stays where it was early on. */
 static void
 test_memory(void)
@@ -741,6 +828,8 @@ main(void)
 	test_reopened();
 	test_counts();
 	test_models();
+	test_many(NULL, "many sessions of a key");
+	test_many(&(struct wm_pane_options){ .allowed_lateness_us = 500 }, "and kept for late rows");
 	test_memory();
 	test_hostile_state();
 	return tap_done();
