@@ -92,18 +92,24 @@ home_of(const struct wm_index *index, uint64_t slot, size_t line)
 		: index->hash_of(index->self, wm_shelf_numbers_item(&index->numbers, slot)) & index->mask;
 }
 
+/* Without a branch, which would depend on each slot. */
 static void
 drop_gone(struct wm_index *index)
 {
+	size_t taken = 0;
+
 	for (size_t at = 0; at <= index->mask; at++) {
 		uint64_t *slots = index->lines[at].slots;
 
-		for (size_t i = 0; i < WM_INDEX_SLOTS; i++)
-			if (slots[i] != 0 && wm_shelf_numbers_item(&index->numbers, slots[i]) == NULL) {
-				slots[i] = 0;
-				index->taken--;
-			}
+		for (size_t i = 0; i < WM_INDEX_SLOTS; i++) {
+			/* A slot without an item has the name of none. */
+			bool is_there = wm_shelf_numbers_item(&index->numbers, slots[i]) != NULL;
+
+			slots[i] &= -(uint64_t)is_there;
+			taken += is_there;
+		}
 	}
+	index->taken = taken;
 }
 
 struct displaced {
