@@ -177,10 +177,14 @@ bool stream_is_stopping(const struct stream *s);
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
 
 /*
- * Values of the first columns that were asked for in the record that comes so many after this one: a hint, see wm_reader_foresee(). False: not
- * known.
+ * Values of the first columns that were asked for in the record that comes so many after this one, and its number: a hint, see
+ * wm_reader_foresee(). False: not known.
  */
-bool stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count);
+bool stream_foresee(
+	const struct stream *s, size_t ahead, struct wm_value *values, size_t count, uint64_t *number);
+
+/* The number of the current record, which no other has, if it could have been foreseen; else 0. */
+uint64_t stream_number(const struct stream *s);
 
 /* What became of the current record: exactly one of these. windows_missed: of its windows, how many were complete. */
 void stream_used(struct stream *s, int64_t windows_missed);

@@ -26,15 +26,32 @@ stream_has_ended(const struct stream *s)
 	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
 }
 
+/* Below it the number of a record has room, above it that of its input. */
+#define INPUT_FROM 44
+
+/* The number that a record of one of several inputs has among those of all. */
+static uint64_t
+number_of_all(const struct stream *s, uint64_t number)
+{
+	return number == 0 ? 0 : (uint64_t)s->input << INPUT_FROM | number;
+}
+
 bool
-stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count)
+stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count, uint64_t *number)
 {
 	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
 	bool is_known = true;
 
 	for (size_t i = 0; i < count && is_known; i++)
-		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i]);
+		is_known = wm_reader_foresee(reader, ahead, s->wanted[i].field, &values[i], number);
+	*number = is_known ? number_of_all(s, *number) : 0;
 	return is_known;
+}
+
+uint64_t
+stream_number(const struct stream *s)
+{
+	return number_of_all(s, wm_reader_number(inputs_reader(s->inputs, s->input)));
 }
 
 void

@@ -100,6 +100,7 @@ find_out(struct deduper *d, struct stream *s, const struct stream_row *row)
 		.event_time_us = row->event_time_us,
 		.watermark_us = row->watermark_us,
 		.keys = keys,
+		.number = stream_number(s),
 	};
 
 	if (d->keys_count == 1)
@@ -123,9 +124,11 @@ static inline void
 foresee(struct deduper *d, struct stream *s)
 {
 	struct wm_value keys[WM_KEYS_MAX];
+	uint64_t number;
 
-	if (d->keys_count != 0 && !d->opt->with_time && stream_foresee(s, FORESEEN_RECORDS, keys, d->keys_count))
-		wm_dedup_foresee(d->dedup, 0, keys);
+	if (d->keys_count != 0 && !d->opt->with_time &&
+		stream_foresee(s, FORESEEN_RECORDS, keys, d->keys_count, &number))
+		wm_dedup_foresee(d->dedup, 0, keys, number);
 }
 
 static inline void

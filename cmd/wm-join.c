@@ -357,8 +357,9 @@ static inline void
 foresee(struct joiner *j, enum wm_join_side side)
 {
 	struct wm_value keys[WM_KEYS_MAX];
+	uint64_t number;
 
-	if (j->keys_count != 0 && stream_foresee(j->streams[side], FORESEEN_RECORDS, keys, j->keys_count))
+	if (j->keys_count != 0 && stream_foresee(j->streams[side], FORESEEN_RECORDS, keys, j->keys_count, &number))
 		wm_join_foresee(j->join, keys);
 }
 

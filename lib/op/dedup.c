@@ -153,12 +153,15 @@ due_us(const struct wm_dedup *d, int64_t event_time_us)
 
 /* Remembers a key unless it is: false. */
 static bool
-remember(struct wm_dedup *d, const struct wm_value *keys, int64_t due_us)
+remember(struct wm_dedup *d, const struct wm_value *keys, uint64_t number, int64_t due_us)
 {
 	const char *item;
+	uint64_t hash;
 
 	wm_index_reserve(&d->index);
-	struct wm_index_at at = wm_index_seek(&d->index, hash_keys(d, keys, due_us));
+	if (!wm_index_told(&d->ahead, number, &hash))
+		hash = hash_keys(d, keys, due_us);
+	struct wm_index_at at = wm_index_seek(&d->index, hash);
 	while ((item = wm_index_next(&d->index, &at)) != NULL && !is_item_of(d, item, keys, due_us))
 		;
 	if (item != NULL && !wm_is_complete(due_of(item), d->watermark_us))
@@ -180,13 +183,17 @@ wm_dedup_judge(struct wm_dedup *d, const struct wm_dedup_record *record)
 	if (wm_is_behind(record->event_time_us, d->watermark_us) ||
 		(d->options.is_spark && record->event_time_us == d->watermark_us))
 		return WM_DEDUP_LATE;
-	return remember(d, record->keys, due_us(d, record->event_time_us)) ? WM_DEDUP_FIRST : WM_DEDUP_DUPLICATE;
+	return remember(d, record->keys, record->number, due_us(d, record->event_time_us)) ? WM_DEDUP_FIRST
+											     : WM_DEDUP_DUPLICATE;
 }
 
 void
-wm_dedup_foresee(struct wm_dedup *d, int64_t event_time_us, const struct wm_value *keys)
+wm_dedup_foresee(struct wm_dedup *d, int64_t event_time_us, const struct wm_value *keys, uint64_t number)
 {
-	(void)wm_index_foresee(&d->index, &d->ahead, hash_keys(d, keys, due_us(d, event_time_us)));
+	uint64_t hash = hash_keys(d, keys, due_us(d, event_time_us));
+
+	wm_index_tell(&d->ahead, number, hash);
+	(void)wm_index_foresee(&d->index, &d->ahead, hash);
 }
 
 void
@@ -300,7 +307,7 @@ decode_key(struct wm_dedup *d, struct wm_value *keys, struct wm_get *in)
 	if (in->failed || wm_is_complete(due_us, d->watermark_us) ||
 		(d->options.memory == WM_DEDUP_FOREVER) != (due_us == WM_TIME_END))
 		return false;
-	return remember(d, keys, due_us);
+	return remember(d, keys, 0, due_us);
 }
 
 bool

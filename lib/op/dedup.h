@@ -50,6 +50,7 @@ struct wm_dedup_record {
 	int64_t event_time_us;
 	int64_t watermark_us; /* in force; one behind that of before counts as that */
 	const struct wm_value *keys;
+	uint64_t number; /* with which it was foreseen; 0: nobody knows */
 };
 
 enum wm_dedup_verdict wm_dedup_judge(struct wm_dedup *dedup, const struct wm_dedup_record *record);
@@ -57,9 +58,10 @@ enum wm_dedup_verdict wm_dedup_judge(struct wm_dedup *dedup, const struct wm_ded
 /*
  * A record that will be judged a few records from now (8 are enough): what that needs comes from memory meanwhile, for
  * which judging would otherwise wait, about as long as all its other work takes. Changes nothing, and may be left out
- * or be wrong. event_time_us matters for WM_DEDUP_WITH_TIME alone.
+ * or be wrong; but a number, which is not 0, is that of one record. event_time_us matters for WM_DEDUP_WITH_TIME alone.
  */
-void wm_dedup_foresee(struct wm_dedup *dedup, int64_t event_time_us, const struct wm_value *keys);
+void wm_dedup_foresee(
+	struct wm_dedup *dedup, int64_t event_time_us, const struct wm_value *keys, uint64_t number);
 
 /* Moves the watermark on. WM_TIME_END: everything is forgotten. */
 void wm_dedup_advance(struct wm_dedup *dedup, int64_t watermark_us);

@@ -126,6 +126,8 @@ struct wm_reader {
 	struct wm_scan *scan;
 	const char *batch;
 	size_t row;
+	uint64_t rows_before; /* of all batches before */
+	uint64_t number;      /* of the last record, from 1; 0: it was not an ordinary one of a batch */
 	struct wm_cut cut;
 	struct wm_buf *unquoted; /* of each wanted column: what a field with doubled quotes says */
 	struct wm_cut_finder finder;
@@ -683,6 +685,7 @@ begin_records(struct wm_reader *reader, struct wm_err *err)
 	if (reader->scan == NULL || reader->scan->delimiter != reader->input_delimiter) {
 		wm_scan_free(reader->scan);
 		reader->scan = wm_scan_new(reader->input_delimiter, wm_scan_best_way());
+		reader->rows_before += reader->row;
 		reader->row = 0;
 	}
 	if (!reader->options.no_header) {
@@ -1250,6 +1253,7 @@ next_ordinary(struct wm_reader *reader, struct wm_record *rec)
 	if (!is_ordinary(reader, raw, last - first))
 		return false;
 	reader->row = row + 1;
+	reader->number = reader->rows_before + row + 1;
 	rec->line = reader->line++;
 	set_record(reader, raw, after, rec);
 	return true;
@@ -1358,6 +1362,7 @@ next_csv(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reje
 			struct wm_span text = unread(reader);
 
 			wm_scan_batch(reader->scan, text);
+			reader->rows_before += reader->row;
 			reader->row = 0;
 			reader->batch = text.data;
 			if (reader->scan->rows_count > 0) {
@@ -1758,6 +1763,7 @@ next_in_stage(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 static __attribute__((noinline)) enum wm_read_result
 next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
+	reader->number = 0;
 	enum wm_read_result result = next_in_stage(reader, rec, reject, err);
 
 	/* What wants more at the end is a part of a record, and stays. */
@@ -1773,7 +1779,8 @@ wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject
 }
 
 bool
-wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value)
+wm_reader_foresee(
+	const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value, uint64_t *number)
 {
 	const struct wm_scan *scan = reader->scan;
 	size_t row = reader->row + ahead - 1, field = reader->fields[index];
@@ -1783,7 +1790,14 @@ wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, st
 		return false;
 	const uint32_t *after = &scan->after[scan->rows[row] + field];
 	*value = (struct wm_value){ wm_span(reader->batch + after[0], after[1] - 1 - after[0]), WM_KIND_TEXT };
+	*number = reader->rows_before + row + 1;
 	return true;
+}
+
+uint64_t
+wm_reader_number(const struct wm_reader *reader)
+{
+	return reader->number;
 }
 
 /* ---- what is known ---- */

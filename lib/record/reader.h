@@ -170,9 +170,14 @@ WM_MUST_CHECK bool wm_reader_fill(struct wm_reader *reader, struct wm_err *err);
 
 /*
  * What a wanted column says in a record that has not come yet, 1 being the next: for work that can be begun early. False where that is not
- * known without reading it: only lines of CSV without quotes can be looked into. It may prove to be no record after all.
+ * known without reading it: only lines of CSV without quotes can be looked into. It may prove to be no record after all; if it is one,
+ * its number is *number, as wm_reader_number() will tell.
  */
-bool wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value);
+bool wm_reader_foresee(
+	const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value, uint64_t *number);
+
+/* The number of the record that came last, which no other of the reader has, if it could have been foreseen; else 0. */
+uint64_t wm_reader_number(const struct wm_reader *reader);
 
 /*
  * Reads once, while it is not this input's turn: what came is kept, and given out by wm_reader_fill() before anything else. After

@@ -27,6 +27,7 @@
 #ifndef WM_STATE_INDEX_H
 #define WM_STATE_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #ifdef __SSE2__
@@ -131,10 +132,32 @@ wm_index_tag(uint64_t hash)
  */
 #define WM_INDEX_STEP 4
 
+/* So many hashes are known until they are looked for. */
+#define WM_INDEX_TOLD 16
+
 struct wm_index_ahead {
 	uint64_t hashes[WM_INDEX_STEP], names[WM_INDEX_STEP]; /* in turn */
 	unsigned turn;
+	struct {
+		uint64_t number, hash;
+	} told[WM_INDEX_TOLD]; /* by number */
 };
+
+/* What has a number, which is not 0 and nobody else's, has this hash. */
+static inline void
+wm_index_tell(struct wm_index_ahead *ahead, uint64_t number, uint64_t hash)
+{
+	ahead->told[number % WM_INDEX_TOLD].number = number;
+	ahead->told[number % WM_INDEX_TOLD].hash = hash;
+}
+
+/* The hash of what has a number, if it was told not long ago; false: it is not known. */
+static inline bool
+wm_index_told(const struct wm_index_ahead *ahead, uint64_t number, uint64_t *hash)
+{
+	*hash = ahead->told[number % WM_INDEX_TOLD].hash;
+	return number != 0 && ahead->told[number % WM_INDEX_TOLD].number == number;
+}
 
 /*
  * A hash that will be looked for a few times from now, 8 or more. Returns the item that has most likely the one of twice

@@ -141,9 +141,11 @@ run(const struct wm_dedup_options *options, uint64_t seed, bool is_resuming, str
 			highest_us = time_us;
 		if (batch == 1)
 			watermark_us = highest_us - delay_us;
-		struct wm_dedup_record record = { time_us, watermark_us, keys };
-		if (tap_random(&seed) % 3 == 0)
-			wm_dedup_foresee(dedup, time_us, keys);
+		struct wm_dedup_record record = { time_us, watermark_us, keys, 0 };
+		if (tap_random(&seed) % 3 == 0) {
+			record.number = (uint64_t)i + 1;
+			wm_dedup_foresee(dedup, time_us, keys, record.number);
+		}
 		enum wm_dedup_verdict got = wm_dedup_judge(dedup, &record);
 		enum wm_dedup_verdict want = model_judge(&model, key, time_us, watermark_us);
 		added += want == WM_DEDUP_FIRST;
@@ -253,7 +255,7 @@ static enum wm_dedup_verdict
 judge(struct wm_dedup *dedup, const char *key, int64_t time_us, int64_t watermark_us)
 {
 	const struct wm_value keys[COLUMNS_MAX] = { { wm_span_of(key), WM_KIND_TEXT } };
-	struct wm_dedup_record record = { time_us, watermark_us, keys };
+	struct wm_dedup_record record = { time_us, watermark_us, keys, 0 };
 
 	return wm_dedup_judge(dedup, &record);
 }

@@ -775,6 +775,93 @@ test_text_lines(void)
 	wm_reader_free(reader);
 }
 
+#define FORESEEN_LINES 400
+#define FORESEEN_MAX 4096
+
+/* Lines of all kinds: ordinary ones, and such as are no record, or take another way to be one. */
+static void
+add_random_line(struct wm_buf *text, uint64_t *seed, bool has_quotes, int number)
+{
+	switch (has_quotes ? tap_random(seed) % 200 : 1 + tap_random(seed) % 40) {
+	case 0:
+		wm_buf_addf(text, "\"q%d\",2\n", number);
+		break;
+	case 1:
+		wm_buf_add_text(text, "\n");
+		break;
+	case 2:
+		wm_buf_addf(text, "short%d\n", number);
+		break;
+	case 3:
+		wm_buf_add_text(text, "a,b\n");
+		break;
+	default:
+		wm_buf_addf(text, "%d,%d\n", number, number);
+	}
+}
+
+/* What was foreseen under a number is what the record with that number says, and no two have one. */
+static void
+test_foreseen(void)
+{
+	static struct wm_buf said[FORESEEN_MAX];
+	uint64_t seed = 31, last = 0;
+	size_t right = 0, wrong = 0, again = 0, unnumbered = 0;
+
+	for (int round = 0; round < 40; round++) {
+		struct job job = { .options = { .format = WM_FORMAT_CSV }, .wants = "a b" };
+		struct wm_err err;
+		size_t wants_count;
+
+		job.options.read_buffer_bytes = job.options.read_bytes_max = round % 2 == 0 ? 0 : 64 + (size_t)round * 20;
+		struct wm_reader *reader = new_reader(&job, &wants_count);
+		for (size_t i = 0; i < FORESEEN_MAX; i++)
+			wm_buf_init(&said[i], WM_BUF_UNBOUNDED);
+		last = 0;
+		for (int input = 0; input < 3; input++) {
+			struct wm_buf text;
+			struct wm_record rec;
+			struct wm_reject reject;
+			enum wm_read_result result;
+
+			wm_buf_init(&text, WM_BUF_UNBOUNDED);
+			wm_buf_add_text(&text, "a,b\n");
+			for (int i = 0; i < FORESEEN_LINES; i++)
+				add_random_line(&text, &seed, round % 3 == 0, round % 4 < 2 ? i : i % 7);
+			wm_reader_open(reader, open_text(wm_buf_span(&text)), "f");
+			while ((result = wm_reader_next(reader, &rec, &reject, &err)) != WM_READ_END) {
+				uint64_t number = wm_reader_number(reader);
+				struct wm_value value;
+
+				if (result == WM_READ_MORE && !wm_reader_fill(reader, &err))
+					abort();
+				if (result != WM_READ_RECORD)
+					continue;
+				unnumbered += number == 0;
+				again += number != 0 && number <= last;
+				last = number > last ? number : last;
+				if (number != 0 && said[number].len != 0) {
+					bool is_same = wm_span_equal(rec.fields[0].text, wm_buf_span(&said[number]));
+
+					right += is_same;
+					wrong += !is_same;
+				}
+				for (size_t ahead = 1; ahead <= 3; ahead++)
+					if (wm_reader_foresee(reader, ahead, 0, &value, &number)) {
+						wm_buf_reset(&said[number]);
+						wm_buf_add(&said[number], value.text.data, value.text.len);
+					}
+			}
+			wm_buf_release(&text);
+		}
+		for (size_t i = 0; i < FORESEEN_MAX; i++)
+			wm_buf_release(&said[i]);
+		wm_reader_free(reader);
+	}
+	tap_ok(wrong == 0 && again == 0 && right > 1000 && unnumbered > 1000,
+		"records say what was foreseen under their numbers (%zu; %zu others, %zu numbers twice)", right, wrong, again);
+}
+
 static void
 test_io_errors(void)
 {
@@ -1326,6 +1413,7 @@ main(void)
 	test_names_file();
 	test_foreign();
 	test_text_lines();
+	test_foreseen();
 	test_io_errors();
 	test_limit();
 	test_long();
