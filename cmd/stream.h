@@ -180,8 +180,7 @@ void stream_end_common_batch(struct stream *s, const struct report_state *state,
  * Values of the first columns that were asked for in the record that comes so many after this one, and its number: a hint, see
  * wm_reader_foresee(). False: not known.
  */
-bool stream_foresee(
-	const struct stream *s, size_t ahead, struct wm_value *values, size_t count, uint64_t *number);
+bool stream_foresee(const struct stream *s, size_t ahead, struct wm_value *values, size_t count, uint64_t *number);
 
 /* The number of the current record, which no other has, if it could have been foreseen; else 0. */
 uint64_t stream_number(const struct stream *s);

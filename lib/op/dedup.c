@@ -184,7 +184,7 @@ wm_dedup_judge(struct wm_dedup *d, const struct wm_dedup_record *record)
 		(d->options.is_spark && record->event_time_us == d->watermark_us))
 		return WM_DEDUP_LATE;
 	return remember(d, record->keys, record->number, due_us(d, record->event_time_us)) ? WM_DEDUP_FIRST
-											     : WM_DEDUP_DUPLICATE;
+											   : WM_DEDUP_DUPLICATE;
 }
 
 void

@@ -60,8 +60,7 @@ enum wm_dedup_verdict wm_dedup_judge(struct wm_dedup *dedup, const struct wm_ded
  * which judging would otherwise wait, about as long as all its other work takes. Changes nothing, and may be left out
  * or be wrong; but a number, which is not 0, is that of one record. event_time_us matters for WM_DEDUP_WITH_TIME alone.
  */
-void wm_dedup_foresee(
-	struct wm_dedup *dedup, int64_t event_time_us, const struct wm_value *keys, uint64_t number);
+void wm_dedup_foresee(struct wm_dedup *dedup, int64_t event_time_us, const struct wm_value *keys, uint64_t number);
 
 /* Moves the watermark on. WM_TIME_END: everything is forgotten. */
 void wm_dedup_advance(struct wm_dedup *dedup, int64_t watermark_us);

@@ -134,13 +134,13 @@ struct wm_sessions {
 	size_t behind_key;             /* bytes of a session from the cell on */
 
 	int64_t watermark_us;
-	int64_t watermark_before_us;             /* in force before the last advance */
-	struct wm_places newest;                 /* session of each key */
-	struct wm_pool pools[POOLS];             /* of sessions */
-	size_t far_bytes;                        /* of larger ones */
-	struct wm_keyed indexes;                 /* struct wm_ordered of sessions by start, of keys with many */
-	size_t indexed;                          /* sessions in those */
-	struct wm_expiry expiry;                 /* append */
+	int64_t watermark_before_us; /* in force before the last advance */
+	struct wm_places newest;     /* session of each key */
+	struct wm_pool pools[POOLS]; /* of sessions */
+	size_t far_bytes;            /* of larger ones */
+	struct wm_keyed indexes;     /* struct wm_ordered of sessions by start, of keys with many */
+	size_t indexed;              /* sessions in those */
+	struct wm_expiry expiry;     /* append */
 
 	struct home *homes;
 	size_t homes_count, homes_capacity;
@@ -500,8 +500,7 @@ newest_of(const struct wm_sessions *w, struct wm_span text, uint8_t tag, uint64_
 {
 	struct session *session;
 
-	for (size_t at = wm_places_seek(&w->newest, hash);
-		(session = wm_places_next(&w->newest, hash, &at)) != NULL;) {
+	for (size_t at = wm_places_seek(&w->newest, hash); (session = wm_places_next(&w->newest, hash, &at)) != NULL;) {
 		const struct wm_entry *key = key_of(session);
 
 		if (key->tag == tag && wm_span_equal(wm_entry_key(key), text))
@@ -524,8 +523,7 @@ make_index(struct wm_sessions *w, struct session *newest)
 {
 	const struct wm_entry *key = key_of(newest);
 	bool is_new;
-	struct wm_entry *entry =
-		wm_keyed_put(&w->indexes, wm_entry_key(key), key->tag, hash_of(newest), &is_new);
+	struct wm_entry *entry = wm_keyed_put(&w->indexes, wm_entry_key(key), key->tag, hash_of(newest), &is_new);
 	struct wm_ordered *index = wm_entry_value(entry);
 
 	*index = (struct wm_ordered){ 0 };
@@ -595,7 +593,8 @@ seek(struct wm_sessions *w, struct session *newest, int64_t time_us, struct sess
 }
 
 static void
-link_session(struct wm_sessions *w, struct session *session, uint64_t hash, struct session *older, struct session *newer)
+link_session(
+	struct wm_sessions *w, struct session *session, uint64_t hash, struct session *older, struct session *newer)
 {
 	const struct session *other = older != NULL ? older : newer;
 
@@ -1340,8 +1339,7 @@ decode_session(struct wm_sessions *w, struct wm_span key, uint8_t tag, struct se
 	uint64_t index = w->has_panes ? wm_get_varint(in) : 0, rows = w->has_panes ? wm_get_varint(in) : 0;
 
 	if (in->failed || got_record > 1 || start_us < -BOUND_US_MAX || end_us > BOUND_US_MAX || start_us >= end_us ||
-		(*newest != NULL && (*newest)->end_us >= start_us) ||
-		(w->mode == WM_MODE_APPEND && is_late(w, end_us)))
+		(*newest != NULL && (*newest)->end_us >= start_us) || (w->mode == WM_MODE_APPEND && is_late(w, end_us)))
 		return false;
 	struct session *session = new_session(w, key, tag, start_us, end_us);
 	link_session(w, session, hash_of(session), *newest, NULL);

@@ -1779,8 +1779,7 @@ wm_reader_next(struct wm_reader *reader, struct wm_record *rec, struct wm_reject
 }
 
 bool
-wm_reader_foresee(
-	const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value, uint64_t *number)
+wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, struct wm_value *value, uint64_t *number)
 {
 	const struct wm_scan *scan = reader->scan;
 	size_t row = reader->row + ahead - 1, field = reader->fields[index];

@@ -26,8 +26,9 @@ typedef uint64_t (*wm_places_hash)(const void *object);
 
 /* Fields are for reading. */
 struct wm_places {
-	uint64_t *slots; /* upper 16 bits: of the hash; lowest 4: places away, all set: so many or more; address; 0: free */
-	size_t mask;     /* slots - 1; there are none while slots is NULL */
+	uint64_t *
+		slots; /* upper 16 bits: of the hash; lowest 4: places away, all set: so many or more; address; 0: free */
+	size_t mask;   /* slots - 1; there are none while slots is NULL */
 	size_t count;
 	wm_places_hash hash_of;
 };

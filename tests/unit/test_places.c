@@ -61,7 +61,8 @@ test_model(bool is_crowded, const char *name)
 	bool agrees = true;
 
 	wm_places_init(&places, hash_of);
-	tap_ok(wm_places_bytes(&places) == 0 && wm_places_like(&places, 1) == NULL, "%s: nothing takes no memory", name);
+	tap_ok(wm_places_bytes(&places) == 0 && wm_places_like(&places, 1) == NULL, "%s: nothing takes no memory",
+		name);
 	for (size_t i = 0; i < OBJECTS; i++) {
 		uint64_t random = tap_random(&seed) << 32 ^ tap_random(&seed);
 
@@ -106,10 +107,12 @@ test_replace(void)
 	wm_places_put(&places, 5, &objects[0]);
 	wm_places_put(&places, 5, &objects[1]);
 	wm_places_replace(&places, 5, &objects[1], &objects[2]);
-	tap_ok(finds(&places, &objects[0]) && !finds(&places, &objects[1]) && finds(&places, &objects[2]) && places.count == 2,
+	tap_ok(finds(&places, &objects[0]) && !finds(&places, &objects[1]) && finds(&places, &objects[2]) &&
+			places.count == 2,
 		"one takes the place of another");
 	wm_places_take(&places, 5, &objects[0]);
-	tap_ok(!finds(&places, &objects[0]) && finds(&places, &objects[2]), "and is found when those before it have gone");
+	tap_ok(!finds(&places, &objects[0]) && finds(&places, &objects[2]),
+		"and is found when those before it have gone");
 	wm_places_release(&places);
 }
 

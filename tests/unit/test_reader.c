@@ -813,7 +813,8 @@ test_foreseen(void)
 		struct wm_err err;
 		size_t wants_count;
 
-		job.options.read_buffer_bytes = job.options.read_bytes_max = round % 2 == 0 ? 0 : 64 + (size_t)round * 20;
+		job.options.read_buffer_bytes = job.options.read_bytes_max =
+			round % 2 == 0 ? 0 : 64 + (size_t)round * 20;
 		struct wm_reader *reader = new_reader(&job, &wants_count);
 		for (size_t i = 0; i < FORESEEN_MAX; i++)
 			wm_buf_init(&said[i], WM_BUF_UNBOUNDED);
@@ -859,7 +860,8 @@ test_foreseen(void)
 		wm_reader_free(reader);
 	}
 	tap_ok(wrong == 0 && again == 0 && right > 1000 && unnumbered > 1000,
-		"records say what was foreseen under their numbers (%zu; %zu others, %zu numbers twice)", right, wrong, again);
+		"records say what was foreseen under their numbers (%zu; %zu others, %zu numbers twice)", right, wrong,
+		again);
 }
 
 static void

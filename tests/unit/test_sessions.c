@@ -658,7 +658,8 @@ static void
 test_many(const struct wm_pane_options *panes, const char *name)
 {
 	static int64_t times[MANY_KEYS][MANY_ROWS];
-	const struct options opt = { .mode = WM_MODE_APPEND, .panes = panes != NULL ? *panes : (struct wm_pane_options){ 0 } };
+	const struct options opt = { .mode = WM_MODE_APPEND,
+		.panes = panes != NULL ? *panes : (struct wm_pane_options){ 0 } };
 	char longest[400];
 	const char *const keys[MANY_KEYS] = { "", "k", longest };
 	size_t counts[MANY_KEYS] = { 0 }, sessions_count, differing = 0;
@@ -689,15 +690,16 @@ test_many(const struct wm_pane_options *panes, const char *name)
 		const struct model_session *m = &all[i];
 
 		wm_buf_reset(&want);
-		wm_buf_addf(&want, "%lld %lld %s %zu ", (long long)m->start_us, (long long)m->end_us, keys[m->key], m->count);
+		wm_buf_addf(&want, "%lld %lld %s %zu ", (long long)m->start_us, (long long)m->end_us, keys[m->key],
+			m->count);
 		bool is_same = rest.len >= want.len && memcmp(rest.data, want.data, want.len) == 0;
 		const char *end = rest.len == 0 ? NULL : memchr(rest.data, '\n', rest.len);
 		size_t len = end == NULL ? rest.len : (size_t)(end + 1 - rest.data);
 		differing += !is_same;
 		rest = wm_span(rest.data + len, rest.len - len);
 	}
-	tap_ok(differing == 0 && rest.len == 0 && open_most > 2000, "%s: %zu sessions, %d of them open at once, as the model", name,
-		sessions_count, (int)open_most);
+	tap_ok(differing == 0 && rest.len == 0 && open_most > 2000,
+		"%s: %zu sessions, %d of them open at once, as the model", name, sessions_count, (int)open_most);
 	tap_ok(wm_sessions_bytes(e.w) < 1 << 20, "%s: all their memory is given back", name);
 	free(all);
 	wm_sessions_free(e.w);
