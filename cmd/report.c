@@ -655,10 +655,13 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 		return;
 	}
 	add_rows_were(out, report->rows_late, report->rows_in);
-	wm_buf_add_text(out, context->passes_late ? " behind the watermark, and passed on (" : " late and dropped (");
+	if (context->late_fate != NULL)
+		wm_buf_addf(out, " behind the watermark, and %s (", context->late_fate);
+	else
+		wm_buf_add_text(out, " late and dropped (");
 	add_share(out, report->rows_late, report->rows_in);
 	add_fail_late(out, context);
-	if (context->passes_late)
+	if (context->late_fate != NULL && context->late_path == NULL)
 		wm_buf_add_byte(out, ')');
 	else if (context->late_path != NULL && context->late_right_path != NULL)
 		wm_buf_addf(out, "): in %s and %s", context->late_path, context->late_right_path);

@@ -189,7 +189,7 @@ struct report_context {
 	const char *delay_text; /* as given; NULL: no watermark, or one in band */
 	int64_t delay_us;
 	bool is_in_band;                /* the watermark came with the rows */
-	bool passes_late;               /* late rows were not dropped */
+	const char *late_fate;          /* what became of late rows; NULL: they were dropped */
 	const char *late_path;          /* NULL: late rows are only counted */
 	bool has_sides;                 /* late_path is of the left side */
 	const char *late_right_path;    /* and this of the right one; NULL: as above */

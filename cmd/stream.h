@@ -62,10 +62,10 @@ struct stream_facts {
 	bool nulls_move_nothing; /* a record with a null in one of the columns asked for does not move the watermark */
 	bool shares_batches;     /* two streams have them in common: stream_end_common_batch() */
 	bool is_part;            /* with is_passing: lines are a part of the rows of the result */
-	bool is_passing;   /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
-	bool passes_late;  /* late records pass with the others */
-	bool is_restating; /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
-	bool tells_moves;  /* STREAM_WATERMARK comes when the watermark has moved without a record */
+	bool is_passing;       /* records pass through: stream_pass(); STREAM_PUNCTUATION comes for each punctuation */
+	bool is_restating;     /* results carry a watermark: STREAM_WATERMARK comes for each punctuation */
+	const char *late_fate; /* what becomes of late records, for the summary; NULL: they are dropped */
+	bool tells_moves;      /* STREAM_WATERMARK comes when the watermark has moved without a record */
 
 	/* With a checkpoint. Both are borrowed. */
 	const struct keep_state *state;     /* what the operator holds; NULL: nothing */

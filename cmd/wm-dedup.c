@@ -254,7 +254,7 @@ main(int argc, char **argv)
 		.state = &state,
 		.options = &kept,
 		.is_passing = true,
-		.passes_late = opt.pass_late,
+		.late_fate = opt.pass_late ? "passed on" : NULL,
 		.in_band = memory == WM_DEDUP_WITHIN_WATERMARK && opt.remember.text == NULL
 			? "--remember: the watermark comes in band, and nothing tells the delay behind it: say for how "
 			  "long a key is remembered"

@@ -959,6 +959,7 @@ main(int argc, char **argv)
 		.wants_arrival = true,
 		.state = &state,
 		.options = &kept,
+		.late_fate = "measured all the same",
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
 	struct rows rows;

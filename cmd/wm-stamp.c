@@ -286,7 +286,7 @@ main(int argc, char **argv)
 		.state = &state,
 		.wants_arrival = st.has[STAMP_LAG] || st.has[STAMP_INGEST],
 		.is_passing = true,
-		.passes_late = !opt.drop_late,
+		.late_fate = opt.drop_late ? NULL : "passed on",
 		.tells_moves = true,
 		.is_bounded = opt.not_before != NULL || opt.not_after != NULL,
 		.not_before_us = INT64_MIN,

@@ -92,6 +92,7 @@ refused() { # words, arguments
 	run -0 --separate-stderr lag -t time -w 2d --advise --late late.csv "$quakes.csv"
 	assert_line --partial 'given,172800,1707,139,'
 	assert_equal "$(wc -l <late.csv)" 140
+	[[ $stderr == *"wm-lag: 139 of 1707 rows were behind the watermark, and measured all the same (8.1%): in late.csv"* ]]
 	run -5 lag -q -t time -w 2d --fail-late 1/100 "$quakes.csv"
 }
 
