@@ -401,7 +401,7 @@ die_of_errno(const char *name)
 static int
 open_input(const char *file)
 {
-	int fd = is_standard_input(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = is_standard_input(file) ? STDIN_FILENO : cli_open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
 	if (fd == -1)
 		die_of_errno(file);
@@ -541,7 +541,7 @@ append_names_file(struct run *run, const char *path)
 	struct wm_record rec;
 	struct wm_err err;
 	struct wm_reader *reader = wm_reader_new(&options, &err);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = cli_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
 	if (fd == -1)
 		die_of_errno(path);
