@@ -175,6 +175,8 @@ wm_index_foresee(const struct wm_index *index, struct wm_index_ahead *ahead, uin
 	ahead->names[turn] = 0;
 	__builtin_prefetch(&index->lines[hash & index->mask], 1);
 	__builtin_prefetch(&index->lines[(hash & index->mask) ^ (index->mask != 0)], 1);
+	if (look.used == WM_INDEX_ALL_USED)
+		__builtin_prefetch(&index->lines[(before & index->mask) ^ (index->mask & 2)], 1);
 	if (look.like != 0) {
 		uint64_t name = line->slots[__builtin_ctz(look.like)] & WM_SHELF_NAME_MASK;
 		const char *item = wm_shelf_numbers_item(&index->numbers, name);
