@@ -12,6 +12,10 @@
 /* In a line with so many used slots it is worth a look whether some have gone. */
 #define CROWDED_SLOTS 6
 
+/* So many lines are counted to know how many items are there, or such a part. */
+#define COUNTED_LINES_MIN ((size_t)4096)
+#define COUNTED_PART 16
+
 /* Chunks that have gone keep their numbers until so many more have than there are. */
 #define GONE_MIN 64
 
@@ -92,24 +96,35 @@ home_of(const struct wm_index *index, uint64_t slot, size_t line)
 		: index->hash_of(index->self, wm_shelf_numbers_item(&index->numbers, slot)) & index->mask;
 }
 
-/* Without a branch, which would depend on each slot. */
-static void
-drop_gone(struct wm_index *index)
+static bool
+is_there(const struct wm_index *index, uint64_t slot)
 {
-	size_t taken = 0;
+	/* A slot without an item has the name of none. */
+	return wm_shelf_numbers_item(&index->numbers, slot) != NULL;
+}
 
-	for (size_t at = 0; at <= index->mask; at++) {
-		uint64_t *slots = index->lines[at].slots;
+/* Items that are there in the first lines. */
+static size_t
+count_there(const struct wm_index *index, size_t lines)
+{
+	size_t there = 0;
 
-		for (size_t i = 0; i < WM_INDEX_SLOTS; i++) {
-			/* A slot without an item has the name of none. */
-			bool is_there = wm_shelf_numbers_item(&index->numbers, slots[i]) != NULL;
+	for (size_t at = 0; at < lines; at++)
+		for (size_t i = 0; i < WM_INDEX_SLOTS; i++)
+			there += is_there(index, index->lines[at].slots[i]);
+	return there;
+}
 
-			slots[i] &= -(uint64_t)is_there;
-			taken += is_there;
-		}
-	}
-	index->taken = taken;
+/* About how many items are there: a table is not for reading through more than once. As hashes are even, a part tells. */
+static size_t
+estimate_there(const struct wm_index *index)
+{
+	size_t lines = index->mask + 1, part = lines / COUNTED_PART;
+
+	if (part < COUNTED_LINES_MIN)
+		part = lines < COUNTED_LINES_MIN ? lines : COUNTED_LINES_MIN;
+	size_t there = count_there(index, part) * (lines / part);
+	return there != 0 ? there : count_there(index, lines);
 }
 
 struct displaced {
@@ -117,30 +132,34 @@ struct displaced {
 	size_t home;
 };
 
-/* What stands away from its own line, as that was full, comes as near as it can now. */
+/* Drops what is gone. What stands away from its own line, as that was full, comes as near as it can now. */
 static void
 close_gaps(struct wm_index *index)
 {
 	struct displaced *all = NULL;
 	size_t count = 0, capacity = 0;
 
+	index->taken = 0;
 	for (size_t at = 0; at <= index->mask; at++)
 		for (size_t i = 0; i < WM_INDEX_SLOTS; i++) {
+			/* Without a branch, which nobody could predict. */
 			uint64_t slot = index->lines[at].slots[i];
+			slot &= -(uint64_t)is_there(index, slot);
 
-			if (full_of(slot) == 0)
-				continue;
-			all = wm_grown(all, count, &capacity, sizeof(all[0]));
-			all[count++] = (struct displaced){ slot & REST_MASK, home_of(index, slot, at) };
-			index->lines[at].slots[i] = 0;
-			index->taken--;
+			if (full_of(slot) != 0) {
+				all = wm_grown(all, count, &capacity, sizeof(all[0]));
+				all[count++] = (struct displaced){ slot & REST_MASK, home_of(index, slot, at) };
+				slot = 0;
+			}
+			index->lines[at].slots[i] = slot;
+			index->taken += slot != 0;
 		}
 	for (size_t i = 0; i < count; i++)
 		put_from_home(index, all[i].rest, all[i].home);
 	free(all);
 }
 
-/* A table of twice as many lines, or of fewer. Only of a small one the items are looked at: of others, the slots know enough. */
+/* A table of twice as many lines, or of fewer, without what is gone. Only of a small one the items are looked at: of others, the slots know enough. */
 static void
 resize(struct wm_index *index, size_t count)
 {
@@ -153,7 +172,7 @@ resize(struct wm_index *index, size_t count)
 			uint64_t slot = old.lines[at].slots[i];
 			size_t home;
 
-			if (slot == 0)
+			if (!is_there(index, slot))
 				continue;
 			if (count > old.mask + 1 && bits < WM_INDEX_TAG_FROM)
 				home = index->hash_of(index->self, wm_shelf_numbers_item(&index->numbers, slot));
@@ -170,20 +189,19 @@ resize(struct wm_index *index, size_t count)
 static void
 go_through(struct wm_index *index)
 {
-	size_t count = index->mask + 1, slots = count * WM_INDEX_SLOTS;
+	size_t count = index->mask + 1, slots = count * WM_INDEX_SLOTS, there = estimate_there(index);
 
-	drop_gone(index);
-	wm_shelf_numbers_reuse(&index->numbers);
-	if (index->taken * 8 > slots * 5)
+	if (there * 8 > slots * 5)
 		count *= 2;
-	while (count > 1 && index->taken * 4 < count * WM_INDEX_SLOTS)
+	while (count > 1 && there * 4 < count * WM_INDEX_SLOTS)
 		count /= 2;
-	if (index->taken == 0)
+	if (there == 0)
 		free_lines(index);
 	else if (count != index->mask + 1)
 		resize(index, count);
 	else
 		close_gaps(index);
+	wm_shelf_numbers_reuse(&index->numbers);
 }
 
 void
