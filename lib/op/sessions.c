@@ -592,6 +592,7 @@ seek(struct wm_sessions *w, struct session *newest, int64_t time_us, struct sess
 	return session;
 }
 
+/* Puts a session between two of its key, of which either may be NULL; the hash is that of the key. */
 static void
 link_session(
 	struct wm_sessions *w, struct session *session, uint64_t hash, struct session *older, struct session *newer)
