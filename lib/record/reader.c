@@ -127,7 +127,7 @@ struct wm_reader {
 	const char *batch;
 	size_t row;
 	uint64_t rows_before; /* of all batches before */
-	uint64_t number;      /* of the last record, from 1; 0: it was not an ordinary one of a batch */
+	size_t row_other;     /* the row after the last call that did not find an ordinary record */
 	struct wm_cut cut;
 	struct wm_buf *unquoted; /* of each wanted column: what a field with doubled quotes says */
 	struct wm_cut_finder finder;
@@ -1253,7 +1253,6 @@ next_ordinary(struct wm_reader *reader, struct wm_record *rec)
 	if (!is_ordinary(reader, raw, last - first))
 		return false;
 	reader->row = row + 1;
-	reader->number = reader->rows_before + row + 1;
 	rec->line = reader->line++;
 	set_record(reader, raw, after, rec);
 	return true;
@@ -1763,8 +1762,8 @@ next_in_stage(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 static __attribute__((noinline)) enum wm_read_result
 next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
 {
-	reader->number = 0;
 	enum wm_read_result result = next_in_stage(reader, rec, reject, err);
+	reader->row_other = reader->row;
 
 	/* What wants more at the end is a part of a record, and stays. */
 	return result == WM_READ_MORE && reader->is_at_end && !is_final(reader) ? end_input(reader) : result;
@@ -1796,7 +1795,7 @@ wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, st
 uint64_t
 wm_reader_number(const struct wm_reader *reader)
 {
-	return reader->number;
+	return reader->row == reader->row_other ? 0 : reader->rows_before + reader->row;
 }
 
 /* ---- what is known ---- */

@@ -1469,6 +1469,17 @@ wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *
 #define MINUTES_AT 13
 #define SECONDS_AT 16
 
+/* All of it anew. */
+static __attribute__((noinline)) void
+print_anew(struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone)
+{
+	last->len = wm_instant_print(time_us, unit, zone, last->text);
+	last->has_minute = unit == WM_UNIT_ISO && wm_zone_is_utc(zone) && last->text[MINUTES_AT] == ':' &&
+		last->text[SECONDS_AT] == ':';
+	last->minute_us = time_us - wm_floor_mod(time_us, US_PER_MINUTE);
+}
+
+/* The common case makes no call, and so saves no register. */
 void
 wm_instant_reprint(struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone)
 {
@@ -1477,21 +1488,18 @@ wm_instant_reprint(struct wm_instant_text *last, int64_t time_us, enum wm_time_u
 	last->time_us = time_us;
 	uint64_t in_minute = (uint64_t)time_us - (uint64_t)last->minute_us;
 	if (!last->has_minute || in_minute >= US_PER_MINUTE) {
-		last->len = wm_instant_print(time_us, unit, zone, last->text);
-		last->has_minute = unit == WM_UNIT_ISO && wm_zone_is_utc(zone) && last->text[MINUTES_AT] == ':' &&
-			last->text[SECONDS_AT] == ':';
-		last->minute_us = time_us - wm_floor_mod(time_us, US_PER_MINUTE);
+		print_anew(last, time_us, unit, zone);
 		return;
 	}
-	uint32_t us = (uint32_t)in_minute % 1000000;
-	char *at = put_two(last->text + SECONDS_AT, ':', (int64_t)(in_minute / 1000000));
-	if (us != 0 && us % 1000 == 0) {
-		at = put_two(at, '.', us / 10000);
-		*at++ = (char)('0' + us / 1000 % 10);
-	} else if (us != 0) {
-		*at++ = '.';
-		at = put_digits(at, us, 6);
+	uint32_t ms = (uint32_t)in_minute / 1000, us = (uint32_t)in_minute % 1000;
+	uint32_t second = ms / 1000, fraction = ms % 1000;
+	char *at = put_two(last->text + SECONDS_AT, ':', second);
+	if ((fraction | us) != 0) {
+		at = put_two(at, '.', fraction / 10);
+		*at++ = (char)('0' + fraction % 10);
 	}
+	if (us != 0)
+		at = put_two(at, (char)('0' + us / 100), us % 100);
 	*at++ = 'Z';
 	last->len = (size_t)(at - last->text);
 }
