@@ -1465,7 +1465,8 @@ wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *
 	return (size_t)(end - out);
 }
 
-/* Where minutes and seconds stand in a text of UTC with a year of four digits, each with the colon before it. */
+/* Where hours, minutes and seconds stand in a text of UTC with a year of four digits, each with what is before it. */
+#define HOURS_AT 10
 #define MINUTES_AT 13
 #define SECONDS_AT 16
 
@@ -1477,6 +1478,22 @@ print_anew(struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit
 	last->has_minute = unit == WM_UNIT_ISO && wm_zone_is_utc(zone) && last->text[MINUTES_AT] == ':' &&
 		last->text[SECONDS_AT] == ':';
 	last->minute_us = time_us - wm_floor_mod(time_us, US_PER_MINUTE);
+	last->day_us = time_us - wm_floor_mod(time_us, WM_US_PER_DAY);
+}
+
+/* Another minute of the same day; false if it is none. */
+static inline bool
+change_minute(struct wm_instant_text *last, int64_t time_us)
+{
+	uint64_t in_day = (uint64_t)time_us - (uint64_t)last->day_us;
+
+	if (in_day >= WM_US_PER_DAY)
+		return false;
+	uint32_t minutes = (uint32_t)(in_day / US_PER_MINUTE);
+	put_two(last->text + HOURS_AT, 'T', minutes / 60);
+	put_two(last->text + MINUTES_AT, ':', minutes % 60);
+	last->minute_us = last->day_us + (int64_t)minutes * US_PER_MINUTE;
+	return true;
 }
 
 /* The common case makes no call, and so saves no register. */
@@ -1488,8 +1505,11 @@ wm_instant_reprint(struct wm_instant_text *last, int64_t time_us, enum wm_time_u
 	last->time_us = time_us;
 	uint64_t in_minute = (uint64_t)time_us - (uint64_t)last->minute_us;
 	if (!last->has_minute || in_minute >= US_PER_MINUTE) {
-		print_anew(last, time_us, unit, zone);
-		return;
+		if (!last->has_minute || !change_minute(last, time_us)) {
+			print_anew(last, time_us, unit, zone);
+			return;
+		}
+		in_minute = (uint64_t)time_us - (uint64_t)last->minute_us;
 	}
 	uint32_t ms = (uint32_t)in_minute / 1000, us = (uint32_t)in_minute % 1000;
 	uint32_t second = ms / 1000, fraction = ms % 1000;

@@ -93,7 +93,7 @@ struct wm_instant_text {
 	char text[WM_INSTANT_TEXT_MAX];
 	size_t len;
 	int64_t time_us;
-	int64_t minute_us; /* where has_minute: of UTC, that the text tells before its seconds */
+	int64_t minute_us, day_us; /* where has_minute: of UTC, that the text tells before its seconds, and its day */
 	bool has_minute;
 };
 
