@@ -597,7 +597,7 @@ trim_due(struct wm_join *j)
 	int64_t from_us = needed_from_us(j);
 	struct wm_entry *entry;
 
-	if (from_us == WM_TIME_END && j->keys.count != 0) {
+	if (from_us == WM_TIME_END && j->keys.places.count != 0) {
 		/* No left row is held, so that nothing refers to an entry but what is due. */
 		drop_all_copies(j);
 		wm_expiry_release(&j->expiry);
@@ -1085,7 +1085,7 @@ wm_join_counts(const struct wm_join *j)
 size_t
 wm_join_bytes(const struct wm_join *j)
 {
-	size_t bytes = wm_index_bytes(&j->index) + j->keys.bytes + j->expiry.bytes + j->series_bytes + j->copies_bytes;
+	size_t bytes = wm_index_bytes(&j->index) + wm_keyed_bytes(&j->keys) + j->expiry.bytes + j->series_bytes + j->copies_bytes;
 
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
 		bytes += wm_queue_bytes(&j->sides[s].queue) + j->sides[s].keys.bytes;

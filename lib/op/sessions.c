@@ -61,10 +61,6 @@ struct update {
 #define INDEX_FROM 64
 #define INDEX_UNTIL 16
 
-/* Sessions of so many sizes, which differ by the length of the key, come from pools. */
-#define POOLS 16
-#define POOL_STEP ((size_t)16)
-
 /*
  * What does not fit the cells of many sessions (long texts, the values of percentiles) shares an
  * arena that goes when the last of them has gone. A session that outlives the time at which it stands in the expiry
@@ -100,9 +96,6 @@ struct held {
 /* Records between two steps of one: enough that what was asked for has come. */
 #define HELD_STEP 4
 
-#define LINE_BYTES ((size_t)64)
-#define LINES_WASTE_MAX 6 /* a part of so many */
-
 /* Sessions taken from the expiry at once, and how many ahead memory is fetched for. */
 #define PIECE_MAX 64
 #define FETCH_AHEAD 8
@@ -136,8 +129,7 @@ struct wm_sessions {
 	int64_t watermark_us;
 	int64_t watermark_before_us; /* in force before the last advance */
 	struct wm_places newest;     /* session of each key */
-	struct wm_pool pools[POOLS]; /* of sessions */
-	size_t far_bytes;            /* of larger ones */
+	struct wm_pools pools;       /* of sessions, whose sizes differ by the length of the key */
 	struct wm_keyed indexes;     /* struct wm_ordered of sessions by start, of keys with many */
 	size_t indexed;              /* sessions in those */
 	struct wm_expiry expiry;     /* append */
@@ -212,47 +204,10 @@ session_bytes(const struct wm_sessions *w, size_t key_len)
 	return (cell_at(key_len) + w->behind_key + 15) & ~(size_t)15;
 }
 
-/* The pool for sessions with a key of so many bytes; NULL: they have memory of their own. */
-static struct wm_pool *
-pool_of(struct wm_sessions *w, size_t key_len)
-{
-	size_t number = (cell_at(key_len) - cell_at(0)) / POOL_STEP;
-
-	return number < POOLS ? &w->pools[number] : NULL;
-}
-
-static struct session *
-take_session(struct wm_sessions *w, size_t key_len)
-{
-	struct wm_pool *pool = pool_of(w, key_len);
-
-	if (pool != NULL)
-		return wm_pool_take(pool);
-	w->far_bytes += session_bytes(w, key_len);
-	return wm_malloc(session_bytes(w, key_len));
-}
-
 static void
 give_session(struct wm_sessions *w, struct session *session)
 {
-	size_t key_len = key_of(session)->key_len;
-	struct wm_pool *pool = pool_of(w, key_len);
-
-	if (pool != NULL) {
-		wm_pool_give(pool, session);
-	} else {
-		w->far_bytes -= session_bytes(w, key_len);
-		free(session);
-	}
-}
-
-/* Whole lines of the cache, where that wastes little: one less to wait for, for every other session. */
-static size_t
-object_bytes(size_t bytes)
-{
-	size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-
-	return lines - bytes <= bytes / LINES_WASTE_MAX ? lines : bytes;
+	wm_pools_give(&w->pools, session, session_bytes(w, key_of(session)->key_len));
 }
 
 /* Before the first session. */
@@ -262,8 +217,7 @@ lay_out(struct wm_sessions *w)
 	w->progress_at = (w->cell_bytes + 15) & ~(size_t)15;
 	w->update_at = w->progress_at + (w->has_panes ? sizeof(struct progress) : 0);
 	w->behind_key = w->update_at + (w->is_counting ? sizeof(struct update) : 0);
-	for (size_t i = 0; i < POOLS; i++)
-		wm_pool_init(&w->pools[i], object_bytes(session_bytes(w, 0) + i * POOL_STEP));
+	wm_pools_init(&w->pools, session_bytes(w, 0), true);
 }
 
 struct wm_sessions *
@@ -299,25 +253,6 @@ wm_sessions_new(const struct wm_agg *agg, size_t keys_count, enum wm_window_mode
 	return w;
 }
 
-/* Those that are no pool's. What was joined to another stands in the expiry alone. */
-static void
-free_far_sessions(struct wm_sessions *w)
-{
-	struct session *session;
-	size_t at = 0;
-
-	while (w->far_bytes != 0 && (session = wm_expiry_take(&w->expiry, WM_TIME_END)) != NULL)
-		if (key_of(session)->mark == MARK_RETIRED)
-			give_session(w, session);
-	while (w->far_bytes != 0 && (session = wm_places_walk(&w->newest, &at)) != NULL)
-		while (session != NULL) {
-			struct session *older = session->older;
-
-			give_session(w, session);
-			session = older;
-		}
-}
-
 void
 wm_sessions_free(struct wm_sessions *w)
 {
@@ -328,9 +263,7 @@ wm_sessions_free(struct wm_sessions *w)
 	for (struct wm_entry *entry; (entry = wm_keyed_next(&w->indexes, &at)) != NULL;)
 		wm_ordered_release(wm_entry_value(entry));
 	wm_keyed_release(&w->indexes);
-	free_far_sessions(w);
-	for (size_t i = 0; i < POOLS; i++)
-		wm_pool_release(&w->pools[i]);
+	wm_pools_release(&w->pools);
 	wm_places_release(&w->newest);
 	wm_expiry_release(&w->expiry);
 	for (size_t i = 0; i < w->homes_count; i++)
@@ -677,7 +610,7 @@ static struct session *
 new_session(struct wm_sessions *w, struct wm_span text, uint8_t tag, int64_t start_us, int64_t end_us)
 {
 	assert(text.len <= UINT32_MAX);
-	struct session *session = take_session(w, text.len);
+	struct session *session = wm_pools_take(&w->pools, session_bytes(w, text.len));
 	struct wm_entry *key = key_of(session);
 
 	session->start_us = start_us;
@@ -839,7 +772,7 @@ held_at(struct wm_sessions *w, uint64_t number)
 __attribute__((always_inline)) static inline void
 fetch_session(const struct wm_sessions *w, const struct session *session)
 {
-	size_t bytes = w->pools[0].object_bytes < 256 ? w->pools[0].object_bytes : 256;
+	size_t least = w->pools.pools[0].object_bytes, bytes = least < 256 ? least : 256;
 
 	for (size_t at = 0; at < bytes; at += 64)
 		__builtin_prefetch((const char *)session + at);
@@ -1224,13 +1157,11 @@ wm_sessions_open_count(struct wm_sessions *w)
 size_t
 wm_sessions_bytes(const struct wm_sessions *w)
 {
-	size_t bytes = w->far_bytes + wm_places_bytes(&w->newest) + w->expiry.bytes;
+	size_t bytes = wm_pools_bytes(&w->pools) + wm_places_bytes(&w->newest) + w->expiry.bytes;
 
-	for (size_t i = 0; i < POOLS; i++)
-		bytes += w->pools[i].bytes;
 	for (size_t i = 0; i < w->homes_count; i++)
 		bytes += w->homes[i].arena.bytes;
-	bytes += w->indexes.bytes + w->indexed * INDEXED_BYTES;
+	bytes += wm_keyed_bytes(&w->indexes) + w->indexed * INDEXED_BYTES;
 	return bytes + w->ready_capacity * sizeof(w->ready[0]) + w->gone_capacity * sizeof(w->gone[0]) +
 		(w->due_capacity + w->changed_capacity) * sizeof(w->due[0]);
 }

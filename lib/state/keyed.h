@@ -21,21 +21,19 @@
 #include "lib/state/pool.h"
 #include "lib/state/table.h"
 
-/* Entries of up to 16 times so many bytes come from pools. */
-#define WM_KEYED_POOLS 16
-
 /* Fields are for reading. */
 struct wm_keyed {
-	struct wm_places places;
-	size_t count;
+	struct wm_places places; /* its count is that of the entries */
 	size_t value_bytes;
-	size_t bytes;                         /* taken from the system */
-	struct wm_pool pools[WM_KEYED_POOLS]; /* of 16 bytes, 32, 48, ... */
+	struct wm_pools pools;
 };
 
 /* Takes no memory until the first key. value_bytes: size of a value, a multiple of 16. */
 void wm_keyed_init(struct wm_keyed *keyed, size_t value_bytes);
 void wm_keyed_release(struct wm_keyed *keyed);
+
+/* Taken from the system. */
+size_t wm_keyed_bytes(const struct wm_keyed *keyed);
 
 /* In what follows hash is wm_hash(key, tag). */
 

@@ -26,9 +26,10 @@ typedef uint64_t (*wm_places_hash)(const void *object);
 
 /* Fields are for reading. */
 struct wm_places {
-	uint64_t *
-		slots; /* upper 16 bits: of the hash; lowest 4: places away, all set: so many or more; address; 0: free */
-	size_t mask;   /* slots - 1; there are none while slots is NULL */
+	/* Of each the upper 16 bits are the hash's, the lowest 4 how many places it is away (all set: so many or more), between them
+	   stands the address. 0: it is free. */
+	uint64_t *slots;
+	size_t mask; /* slots - 1; there are none while slots is NULL */
 	size_t count;
 	wm_places_hash hash_of;
 };

@@ -1,7 +1,6 @@
 #include "lib/state/pool.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -244,4 +243,124 @@ wm_pool_give(struct wm_pool *pool, void *object)
 		return;
 	}
 	free_block(pool, block);
+}
+
+/* ---- many sizes ---- */
+
+#define STEP_BYTES ((size_t)16)
+
+#define LINE_BYTES ((size_t)64)
+#define LINES_WASTE_MAX 6 /* a part of so many */
+
+struct wm_pools_far {
+	struct wm_pools_far *next, *previous;
+	_Alignas(16) char object[];
+};
+
+static size_t
+in_whole_lines(size_t bytes)
+{
+	size_t lines = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+
+	return lines - bytes <= bytes / LINES_WASTE_MAX ? lines : bytes;
+}
+
+void
+wm_pools_init(struct wm_pools *pools, size_t first_bytes, bool in_lines)
+{
+	*pools = (struct wm_pools){ .first_bytes = first_bytes };
+	for (size_t i = 0; i < WM_POOLS; i++) {
+		size_t bytes = first_bytes + i * STEP_BYTES;
+
+		wm_pool_init(&pools->pools[i], in_lines ? in_whole_lines(bytes) : bytes);
+	}
+}
+
+void
+wm_pools_release(struct wm_pools *pools)
+{
+	for (size_t i = 0; i < WM_POOLS; i++)
+		wm_pool_release(&pools->pools[i]);
+	while (pools->far != NULL) {
+		struct wm_pools_far *next = pools->far->next;
+
+		free(pools->far);
+		pools->far = next;
+	}
+	pools->far_bytes = 0;
+}
+
+/* The pool for a size; NULL: it has none. */
+static struct wm_pool *
+pool_for(struct wm_pools *pools, size_t bytes)
+{
+	size_t number = (bytes - pools->first_bytes) / STEP_BYTES;
+
+	return number < WM_POOLS ? &pools->pools[number] : NULL;
+}
+
+static void *
+take_far(struct wm_pools *pools, size_t bytes)
+{
+	struct wm_pools_far *far = wm_malloc(sizeof(*far) + bytes);
+
+	*far = (struct wm_pools_far){ .next = pools->far };
+	if (far->next != NULL)
+		far->next->previous = far;
+	pools->far = far;
+	pools->far_bytes += sizeof(*far) + bytes;
+	return far->object;
+}
+
+static void
+give_far(struct wm_pools *pools, void *object, size_t bytes)
+{
+	struct wm_pools_far *far = (void *)((char *)object - sizeof(*far));
+
+	if (far->previous != NULL)
+		far->previous->next = far->next;
+	else
+		pools->far = far->next;
+	if (far->next != NULL)
+		far->next->previous = far->previous;
+	pools->far_bytes -= sizeof(*far) + bytes;
+	free(far);
+}
+
+void *
+wm_pools_take(struct wm_pools *pools, size_t bytes)
+{
+	struct wm_pool *pool = pool_for(pools, bytes);
+
+	return pool != NULL ? wm_pool_take(pool) : take_far(pools, bytes);
+}
+
+void
+wm_pools_give(struct wm_pools *pools, void *object, size_t bytes)
+{
+	struct wm_pool *pool = pool_for(pools, bytes);
+
+	if (pool != NULL)
+		wm_pool_give(pool, object);
+	else
+		give_far(pools, object, bytes);
+}
+
+void
+wm_pools_trim(struct wm_pools *pools, size_t bytes)
+{
+	struct wm_pool *pool = pool_for(pools, bytes);
+
+	if (pool != NULL && pool->count == 0)
+		wm_pool_release(pool);
+}
+
+size_t
+wm_pools_bytes(const struct wm_pools *pools)
+{
+	size_t bytes = pools->far_bytes;
+
+	for (size_t i = 0; i < WM_POOLS; i++)
+		bytes += pools->pools[i].bytes;
+	return bytes;
 }

@@ -9,6 +9,7 @@
 #ifndef WM_STATE_POOL_H
 #define WM_STATE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct wm_pool_block;
@@ -36,5 +37,37 @@ void wm_pool_release(struct wm_pool *pool);
 /* Aligned to 16; not zeroed. */
 void *wm_pool_take(struct wm_pool *pool);
 void wm_pool_give(struct wm_pool *pool, void *object);
+
+/* Sizes that come from pools, 16 bytes apart. */
+#define WM_POOLS 16
+
+struct wm_pools_far;
+
+/* Pools for objects of many sizes; the few that are larger have memory of their own. Fields are for reading. */
+struct wm_pools {
+	size_t first_bytes;
+	struct wm_pool pools[WM_POOLS];
+	struct wm_pools_far *far; /* objects that come from no pool */
+	size_t far_bytes;
+};
+
+/*
+ * Takes no memory until the first object. All sizes are multiples of 16, from first_bytes on. in_lines: they are rounded up to whole
+ * lines of the cache where that wastes little, so that none lies across one more.
+ */
+void wm_pools_init(struct wm_pools *pools, size_t first_bytes, bool in_lines);
+
+/* Whatever was not given back is gone too. */
+void wm_pools_release(struct wm_pools *pools);
+
+/* An object of so many bytes, as wm_pool_take() gives one; given back with the same size. */
+void *wm_pools_take(struct wm_pools *pools, size_t bytes);
+void wm_pools_give(struct wm_pools *pools, void *object, size_t bytes);
+
+/* If there is no object of a size any more, nothing is kept for the next. */
+void wm_pools_trim(struct wm_pools *pools, size_t bytes);
+
+/* Taken from the system. */
+size_t wm_pools_bytes(const struct wm_pools *pools);
 
 #endif

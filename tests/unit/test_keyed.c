@@ -46,7 +46,7 @@ main(void)
 	char text[80];
 
 	wm_keyed_init(&keyed, 16);
-	tap_ok(wm_keyed_find(&keyed, wm_span_of("a"), 0, wm_hash(wm_span_of("a"), 0)) == NULL && keyed.bytes == 0,
+	tap_ok(wm_keyed_find(&keyed, wm_span_of("a"), 0, wm_hash(wm_span_of("a"), 0)) == NULL && wm_keyed_bytes(&keyed) == 0,
 		"an empty one has nothing and takes no memory");
 	for (int step = 0; step < 200000; step++) {
 		int i = (int)(tap_random(&seed) % KEYS);
@@ -75,11 +75,11 @@ main(void)
 			values[i] = 0;
 			count--;
 		}
-		counts = counts && keyed.count == count;
+		counts = counts && keyed.places.count == count;
 		if (step % 5000 == 0)
 			walks = walks && walks_like_model(&keyed, count);
 		if (count == 0)
-			bytes_empty = keyed.bytes;
+			bytes_empty = wm_keyed_bytes(&keyed);
 	}
 	tap_ok(finds, "finds, puts in and takes out what the model has");
 	tap_ok(told_count * 50 > found_count * 49, "nearly all entries are told by their hash alone (%zu of %zu)",

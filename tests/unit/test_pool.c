@@ -77,6 +77,57 @@ test_memory(size_t objects_count, size_t grain_bytes)
 	memset(objects, 0, sizeof(objects));
 }
 
+#define SIZES 40
+
+/* Objects of all sizes from 32 bytes on, most of them larger than those of any pool; some are never given back. */
+static void
+test_sizes(bool in_lines)
+{
+	struct wm_pools pools;
+	size_t sizes[400] = { 0 };
+	uint64_t seed = 8;
+	bool holds = true;
+
+	wm_pools_init(&pools, 32, in_lines);
+	tap_ok(wm_pools_bytes(&pools) == 0, "no object of any size, no memory");
+	for (size_t step = 0; step < 20000 && holds; step++) {
+		size_t i = tap_random(&seed) % 400;
+		unsigned char pattern = (unsigned char)(i % 251);
+
+		if (sizes[i] == 0) {
+			sizes[i] = 32 + 16 * (tap_random(&seed) % SIZES);
+			objects[i] = wm_pools_take(&pools, sizes[i]);
+			holds = (uintptr_t)objects[i] % 16 == 0;
+			memset(objects[i], pattern, sizes[i]);
+			continue;
+		}
+		for (size_t at = 0; at < sizes[i]; at++)
+			holds = holds && objects[i][at] == pattern;
+		wm_pools_give(&pools, objects[i], sizes[i]);
+		wm_pools_trim(&pools, sizes[i]);
+		sizes[i] = 0;
+	}
+	size_t held = 0;
+	for (size_t i = 0; i < 400; i++)
+		held += sizes[i];
+	tap_ok(holds && wm_pools_bytes(&pools) >= held, "objects of many sizes do not touch each other");
+	for (size_t i = 0; i < 200; i++) {
+		if (sizes[i] != 0)
+			wm_pools_give(&pools, objects[i], sizes[i]);
+		sizes[i] = 0;
+	}
+	wm_pools_release(&pools);
+	tap_ok(wm_pools_bytes(&pools) == 0, "all of their memory goes with the pools");
+	for (size_t size = 32; size < 32 + 16 * SIZES; size += 16)
+		objects[size / 16] = wm_pools_take(&pools, size);
+	for (size_t size = 32; size < 32 + 16 * SIZES; size += 16) {
+		wm_pools_give(&pools, objects[size / 16], size);
+		wm_pools_trim(&pools, size);
+	}
+	tap_ok(wm_pools_bytes(&pools) == 0, "they serve again, and nothing is kept of a size that has gone");
+	memset(objects, 0, sizeof(objects));
+}
+
 int
 main(void)
 {
@@ -86,5 +137,7 @@ main(void)
 	tap_ok(keeps_patterns(100000, 40), "nor do those that are larger than a usual block");
 	test_memory(20000, (size_t)64 << 10);
 	test_memory(OBJECTS, (size_t)2 << 20);
+	test_sizes(false);
+	test_sizes(true);
 	return tap_done();
 }
