@@ -273,6 +273,17 @@ class_of() { # report, member
 	printf '1,x\n' | cmp - out
 }
 
+@test "a key in the last column of many lines, which end in CRLF or LF: each passes once" {
+	awk 'BEGIN { print "time,key"; for (i = 0; i < 20000; i++) print 1700000000 + i ",k" i % 500 }' >lf.csv
+	sed 's/$/\r/' lf.csv >crlf.csv
+	head -n 501 lf.csv >want
+	for end in lf crlf; do
+		dedup -q -t time -w 100h -k key $end.csv >$end
+		dedup -q -t time -w 100h -k key,time $end.csv | cmp - $end.csv
+		tr -d '\r' <$end | cmp - want
+	done
+}
+
 @test "empty input, a header alone, an empty FILE among others" {
 	assert_equal "$(dedup -t ts -k a </dev/null 2>&1)" ""
 	assert_equal "$(printf 'ts,a\n' | dedup -t ts -w 1s -k a 2>&1)" "ts,a"

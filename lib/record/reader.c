@@ -1787,7 +1787,11 @@ wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, st
 		scan->rows[row + 1] - scan->rows[row] <= field)
 		return false;
 	const uint32_t *after = &scan->after[scan->rows[row] + field];
-	*value = (struct wm_value){ wm_span(reader->batch + after[0], after[1] - 1 - after[0]), WM_KIND_TEXT };
+	struct wm_span text = wm_span(reader->batch + after[0], after[1] - 1 - after[0]);
+
+	/* As drop_cr() has it: exactly what the record will say, as its number says so. */
+	text.len -= field + 1 == reader->columns.count && text.len > 0 && text.data[text.len - 1] == '\r';
+	*value = (struct wm_value){ text, WM_KIND_TEXT };
 	*number = reader->rows_before + row + 1;
 	return true;
 }
