@@ -1085,7 +1085,8 @@ wm_join_counts(const struct wm_join *j)
 size_t
 wm_join_bytes(const struct wm_join *j)
 {
-	size_t bytes = wm_index_bytes(&j->index) + wm_keyed_bytes(&j->keys) + j->expiry.bytes + j->series_bytes + j->copies_bytes;
+	size_t bytes = wm_index_bytes(&j->index) + wm_keyed_bytes(&j->keys) + j->expiry.bytes + j->series_bytes +
+		j->copies_bytes;
 
 	for (enum wm_join_side s = LEFT; s <= RIGHT; s++)
 		bytes += wm_queue_bytes(&j->sides[s].queue) + j->sides[s].keys.bytes;

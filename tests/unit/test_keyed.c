@@ -46,7 +46,8 @@ main(void)
 	char text[80];
 
 	wm_keyed_init(&keyed, 16);
-	tap_ok(wm_keyed_find(&keyed, wm_span_of("a"), 0, wm_hash(wm_span_of("a"), 0)) == NULL && wm_keyed_bytes(&keyed) == 0,
+	tap_ok(wm_keyed_find(&keyed, wm_span_of("a"), 0, wm_hash(wm_span_of("a"), 0)) == NULL &&
+			wm_keyed_bytes(&keyed) == 0,
 		"an empty one has nothing and takes no memory");
 	for (int step = 0; step < 200000; step++) {
 		int i = (int)(tap_random(&seed) % KEYS);
