@@ -16,6 +16,8 @@ CPPFLAGS += -I. -D_GNU_SOURCE
 # Order and choice of instructions, not which there are: 4 % of J1 on recent x86-64 processors.
 TUNE := $(if $(filter x86_64,$(shell uname -m)),-mtune=skylake)
 OPT_release := -O2 -g -flto=auto $(TUNE)
+# For work on the code: no link-time optimisation, so that what has changed alone is compiled.
+OPT_dev := -O1 -g
 OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 OPT := $(OPT_$(VARIANT))
