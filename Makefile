@@ -8,11 +8,11 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 VARIANT ?= release
 B := build/$(VARIANT)
+VERSION := 0.1.0
 
 CC := gcc
 CXX := g++
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-CPPFLAGS += -I. -D_GNU_SOURCE
 # Order and choice of instructions, not which there are: 4 % of J1 on recent x86-64 processors.
 TUNE := $(if $(filter x86_64,$(shell uname -m)),-mtune=skylake)
 OPT_release := -O2 -g -flto=auto $(TUNE)
@@ -21,11 +21,12 @@ OPT_dev := -O1 -g
 OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 OPT := $(OPT_$(VARIANT))
+# CPPFLAGS, CFLAGS, CXXFLAGS, LDFLAGS and LDLIBS are the caller's: they add to these and replace none.
+CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DWM_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS_ALL := -std=c17 $(WARNINGS) $(OPT) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 -Wall -Wextra -Wshadow -Werror -fno-exceptions -fno-rtti $(OPT) $(CXXFLAGS)
-LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm
-
-VERSION := 0.1.0
+LDFLAGS_ALL := $(OPT) $(CXXFLAGS) $(LDFLAGS)
+LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm $(LDLIBS)
 
 TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
@@ -73,21 +74,21 @@ Q := $(if $(V),,@)
 $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<")
-	$Q$(CC) $(CPPFLAGS) -DWM_VERSION='"$(VERSION)"' $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $B/%.o: %.cc
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CXX $<")
-	$Q$(CXX) $(CPPFLAGS) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$Q$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(TOOL_BINARIES): $B/%: $B/cmd/%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
 	$(if $(V),,@echo "  LD  $@")
-	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $B/unit/test_%: $B/tests/unit/test_%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD  $@")
-	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 unit: $(UNIT_BINARIES)
 
@@ -95,11 +96,11 @@ unit: $(UNIT_BINARIES)
 $B/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD  $@")
-	$Q$(CXX) $(OPT) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $B/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
-	$Q$(CC) $(CPPFLAGS) -std=c17 $(WARNINGS) -O2 -fPIC -shared -o $@ $<
+	$Q$(CC) $(CPPFLAGS_ALL) -std=c17 $(WARNINGS) -O2 $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
 
 tests: all unit $(FUZZ_BINARIES) $(FAULTS:%=$B/tests/fault/%.so)
 
@@ -121,7 +122,7 @@ fuzz:
 	build/fuzz/libfuzzer_$(TARGET) build/fuzz/corpus-$(TARGET) tests/fuzz/corpus/$(TARGET)
 
 build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(LIB_OBJECTS)
-	$(CXX) $(OPT) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CXX) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # bench-merge measures wm-merge on a table of 10 million rows.
 bench bench-merge: all

@@ -139,6 +139,28 @@ kept() {
 	done | nothing
 }
 
+@test "flags given to make are added to those that the build needs" {
+	make -n -B V=1 VARIANT=dev CPPFLAGS=-DGIVEN_CPP CFLAGS=-DGIVEN_C CXXFLAGS=-DGIVEN_CXX LDFLAGS=-LGIVEN_LD LDLIBS=-lGIVEN tests |
+		grep -E '^(gcc|g\+\+) ' >"$BATS_TEST_TMPDIR/commands"
+	awk '
+		/ -c / && !/ -I\. .* -DGIVEN_CPP/ { print "CPPFLAGS: " $0 }
+		/ -c / && /^gcc / && !/ -std=c17 .* -DGIVEN_C / { print "CFLAGS: " $0 }
+		/ -c / && /^g\+\+ / && !/ -std=c\+\+17 .* -DGIVEN_CXX / { print "CXXFLAGS: " $0 }
+		!/ -c / && !/ -LGIVEN_LD / { print "LDFLAGS: " $0 }
+		!/ -c / && !/ -shared / && !/ -lgmp .*-lGIVEN$/ { print "LDLIBS: " $0 }
+		{ n++ }
+		END { if (n < 100) print n " commands" }' "$BATS_TEST_TMPDIR/commands" | cut -c 1-300 | nothing
+}
+
+@test "CHANGELOG.md has its three sections on top, each with a line" {
+	awk '/^## / { n++ } n == 1' CHANGELOG.md >"$BATS_TEST_TMPDIR/unreleased"
+	grep -qx '## Unreleased' "$BATS_TEST_TMPDIR/unreleased"
+	for section in Added Changed Fixed; do
+		awk -v head="### $section" '/^#/ { on = $0 == head } on && /^- ./ { n++ } END { exit !n }' "$BATS_TEST_TMPDIR/unreleased" ||
+			echo "nothing under ### $section"
+	done | nothing
+}
+
 @test "every tool has its man page and its tests" {
 	for file in cmd/wm-*.c; do
 		tool=$(basename "$file" .c)
