@@ -12,6 +12,7 @@ VERSION := 0.1.0
 
 CC := gcc
 CXX := g++
+AR := gcc-ar
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
 # Order and choice of instructions, not which there are: 4 % of J1 on recent x86-64 processors.
 TUNE := $(if $(filter x86_64,$(shell uname -m)),-mtune=skylake)
@@ -58,6 +59,8 @@ FAULTS := fail_at fail_memory kill_at short_reads
 
 LIB_OBJECTS := $(LIB:%=$B/lib/%.o) $(LIB_CXX:%=$B/lib/%.o)
 CMD_OBJECTS := $(CMD:%=$B/cmd/%.o)
+# All but the mains. A program takes of it what it uses, so that most unit tests link little.
+ARCHIVE := $B/libwm.a
 TOOL_BINARIES := $(TOOLS:%=$B/%)
 UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
@@ -81,11 +84,16 @@ $B/%.o: %.cc
 	$(if $(V),,@echo "  CXX $<")
 	$Q$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(TOOL_BINARIES): $B/%: $B/cmd/%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
+# gcc-ar knows objects of link-time optimisation.
+$(ARCHIVE): $(CMD_OBJECTS) $(LIB_OBJECTS)
+	$(if $(V),,@echo "  AR  $@")
+	$Qrm -f $@ && $(AR) rcs $@ $^
+
+$(TOOL_BINARIES): $B/%: $B/cmd/%.o $(ARCHIVE)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
-$B/unit/test_%: $B/tests/unit/test_%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
+$B/unit/test_%: $B/tests/unit/test_%.o $(ARCHIVE)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -93,7 +101,7 @@ $B/unit/test_%: $B/tests/unit/test_%.o $(CMD_OBJECTS) $(LIB_OBJECTS)
 unit: $(UNIT_BINARIES)
 
 # Corpora, read by the fuzz targets under the usual compiler; and the library that makes reads short.
-$B/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $(LIB_OBJECTS)
+$B/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $(ARCHIVE)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD  $@")
 	$Q$(CXX) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -121,7 +129,7 @@ fuzz:
 	$(MAKE) VARIANT=fuzz CC=clang CXX=clang++ build/fuzz/libfuzzer_$(TARGET)
 	build/fuzz/libfuzzer_$(TARGET) build/fuzz/corpus-$(TARGET) tests/fuzz/corpus/$(TARGET)
 
-build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(LIB_OBJECTS)
+build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(ARCHIVE)
 	$(CXX) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # bench-merge measures wm-merge on a table of 10 million rows.
