@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # wm - one makefile for everything; see docs/TESTING.md for the check targets.
 #
 #   make              build the tools into build/release/

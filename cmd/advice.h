@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * advice - what delays would cost, told honestly (wm-lag --advise).
  *

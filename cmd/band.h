@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * band - the watermark that a stamped stream carries in its rows.
  *

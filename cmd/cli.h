@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli - the command line of every tool: one table of options drives parsing,
  * --help, --help=all and the spelling advice; tests hold man page and

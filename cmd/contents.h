@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * contents - all that a checkpoint says, decoded without the run that wrote it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * expose - lag and disorder in Prometheus' text format (wm-lag -o prometheus).
  *

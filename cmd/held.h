@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * held - a tool's own state, out of a checkpoint and without the tool.
  *

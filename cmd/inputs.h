@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inputs - the FILEs of a command as records: one after the other, or side by
  * side (--merge), where each is a source of its own.

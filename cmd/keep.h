@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keep - what a run keeps for the next one: the checkpoint of one or two streams.
  *

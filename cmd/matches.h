@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * matches - which rows of two inputs belong together, as the command line gives it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics - the ledger as a file for the textfile collector of node_exporter (--metrics).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pairs - rows of two sides as one: what wm-join writes.
  *

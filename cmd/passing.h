@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * passing - records that go through a tool: as they came, with columns of ours
  * (wm-stamp), or in another format (-o).

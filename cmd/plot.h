@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plot - a histogram for a terminal (wm-lag --plot).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report - the ledger: every data row has exactly one class, and the classes add up to rows_in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * results - what wm-window writes of a window: its bounds, keys, aggregates, and
  * where it can be written more than once the pane.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resume - how a run goes on where the one before it stopped: the checkpoint's
  * lock, input and output positions, what is cut back, and when it is committed.

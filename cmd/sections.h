@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sections - what a checkpoint's sections OPTS, INPT and OUTP consist of, item by item, as bytes and back.
  *

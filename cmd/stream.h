@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stream - what all streaming tools share: inputs, event time, watermark,
  * triggers, signals, outputs and the ledger; one item at a time.

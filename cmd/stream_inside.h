@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stream_inside - what the parts of cmd/stream share, and nobody else.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wm-checkpoint - look into a checkpoint.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wm-stamp - give each row its event time, watermark and lag.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # bash completion of the wm tools; needs nothing but bash.
 #
 # A tool is a list of its options, one a line: letter, name, argument. An

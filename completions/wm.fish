@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fish completion of the wm tools: a line an option. The tests hold the lines to
 # each tool's --help=all. Operands are files.
 

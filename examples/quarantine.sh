@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Quarantine and merge: rows that come too late for their day are kept apart, and the table that is published is computed
 # from the days as they were first counted and from these rows. It is never patched, so this may run as often as it likes.
 #

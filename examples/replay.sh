@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Nightly replay: the last days are computed again from all that has arrived by now, without a watermark, and take the
 # place of what the table has of them, as a whole or not at all. Right for everything: averages, percentiles, distinct
 # counts. It may run as often as it likes.

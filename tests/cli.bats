@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # The command line: what is refused and in which words, the help, and that
 # help, man page and completion name the same options.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # docs/COOKBOOK.md, run word for word: the page says what is typed and what comes out.
 #
 #   ```text NAME     an input, written to the file NAME

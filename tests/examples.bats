@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # The files of examples/ beside their scripts: a crontab, units of systemd, and that all of them are what they should be.
 # What the scripts compute is held by tests/examples.py.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The jobs of examples/, run night after night on generated days and held to a batch computation by SQLite.
 
 quarantine  every night the published table is what all raw rows give, the daily table only grows, and a repeat changes

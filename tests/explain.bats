@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # --explain against what then happens: the row times that it names close the
 # window that it names, and the rows that it calls late are.
 

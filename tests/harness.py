@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the test programs written in Python share.
 
 TAP output, the tools under test, instants, and the ledger that every report must close:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories of runs on one checkpoint: commands, inputs that grow, and what is compared.
 
 A command is run again and again while its input grows; what it has written in the end must not depend on where the runs

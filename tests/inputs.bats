@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # Which FILEs are read and in which order; what is told of them. tests/laws/inputs.py holds the models.
 
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # What every tool must survive: odd, broken and missing inputs and outputs, and signals. Each test loops over the
 # tools of the Makefile, so a new one cannot be forgotten: it needs a line in options_of() and answer_of().
 

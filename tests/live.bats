@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # Inputs that go on: what the clock does while nothing comes. Each waits for a result that only the clock can have
 # brought, as the input is still open when it is looked at.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # Where results and side files go, and how they look.
 
 bats_require_minimum_version 1.5.0

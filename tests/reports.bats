@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # Progress objects, the final report, metrics and the summary, as docs/REPORTS.md has them.
 
 bats_require_minimum_version 1.5.0

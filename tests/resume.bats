@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # Checkpoints: stop anywhere, go on exactly. Worked histories of each tool, and what is refused. That any history ends in
 # the bytes of one run is the business of tests/laws/split.py and tests/crash/crash.py.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The bar on a real terminal: where it is drawn, how wide, and that nothing is left of it.
 
 The tool runs on a pseudo-terminal. So that work on a file of a few megabytes takes longer than two seconds on any machine

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # The rules of docs/STYLE.md and docs/ARCHITECTURE.md that a program can check.
 
 setup() {
@@ -118,6 +119,16 @@ kept() {
 
 @test "nothing speaks of where the project was written" {
 	kept | xargs grep -nIE '(^|[^a-z])/wo''rk/|\.\./sha''red|DEVELO''PERS' | nothing
+}
+
+@test "every file that is not data or a document names its licence" {
+	# On the first line, or on the second where the first is for the kernel or for zsh.
+	kept | sed 's|^\./||' | grep -vE '^(tests/(data|golden|fuzz/corpus)/.*|LICENSE|\.gitignore|\.git/.*|.*\.(md|case|pyc))$' | while read -r file; do
+		head -n 2 "$file" | sed '1 { /^#!\|^#compdef /d }' | sed -n '1 { /SPDX-License-Identifier: Apache-2\.0\( \*\/\)\?$/p }' | grep -q . ||
+			echo "$file: no SPDX line"
+	done | nothing
+	grep -q 'Apache License' LICENSE
+	grep -q 'Version 2.0, January 2004' LICENSE
 }
 
 @test "every source is in the Makefile, and every module has its unit test" {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Waits until a condition holds, ten seconds at most.
 until_true() {
 	local _

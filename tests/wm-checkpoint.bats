@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-checkpoint: what it says of checkpoints, whole, damaged and old. The files in tests/golden/checkpoint/v1/tools were
 # made once, by each tool's line in begin(), in a folder /srv/golden that is gone; they have to load for ever.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-dedup as a user meets it: what makes rows the same, how long that is remembered, what becomes of the others. Random
 # streams are held to a model by the laws, Spark's answers by the oracle.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-join as a user meets it: which rows come out, in which form, from files, pipes and live inputs. Random inputs are
 # held to a model by the laws.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-lag as a user meets it: misuse, tables, plot, Prometheus, notes. Its figures are held by the cases, the laws and the
 # unit test.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-merge as a user meets it: the late earthquakes, misuse, messages, formats, files rewritten in place. What it
 # computes for every input is held by tests/laws/merge.py.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-sort as a user meets it: when rows leave and in which order, one FILE and several, stamped and live. Random streams
 # are held to a model by the laws.
 

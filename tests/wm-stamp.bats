@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-stamp as a user meets it: rows that pass byte for byte with what is added, punctuation, restamping, what is refused;
 # and how the tools behind it find what it wrote. That they compute the same is held by tests/laws/stamp.py.
 

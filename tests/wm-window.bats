@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
 # wm-window as a user meets it: the README's words, misuse, formats, modes. What it computes is held by the oracle, the
 # cases and the laws.
 

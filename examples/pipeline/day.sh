@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A day of traffic becomes a table by minute and page, in one pipe. It may be killed at any moment and run again, as often
 # as it takes: the tables end up the same, byte for byte.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Shows day.sh at work: a day of traffic, what becomes of its rows, and the table beside the true one. Then the same with
 # kill -9, again and again, at random moments.
 #

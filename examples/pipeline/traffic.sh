@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Traffic of a shop for one day, with all that happens to rows on their way, and the truth to hold a pipeline to.
 #
 #   traffic.sh SEED EVENTS TRUTH >traffic.csv

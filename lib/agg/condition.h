@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * condition - a comparison that some rows of a group fulfil: "status:ge:500".
  *

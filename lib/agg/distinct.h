@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * distinct - how many different values a group has: exact while they are few, then estimated.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * function - what can be computed of a group's rows: one row of a table for each.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * part - what a cell may hold of a column's values, piece by piece.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * partial - the state of a result as text, to be combined with others later.
  *

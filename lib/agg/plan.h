@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan - a parsed list of aggregates: what stands in a cell, and where.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantile - the values of a group by rank: exact while they are few, then within a stated error.
  *

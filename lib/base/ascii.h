@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ascii - what a byte is, whatever the locale: those of <ctype.h> ask it.
  */

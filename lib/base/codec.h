@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * codec - numbers and texts as bytes of a checkpoint, and back with bounds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * columns - the columns of a key in one piece, for state with keys.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decimal - decimal texts as exact numbers, and numbers as text.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hash - keyed hashes for tables, and plain ones for file formats.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list - lists as a command line writes them: "a,b,name=sum:c".
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * utf8 - what is a character of UTF-8 and what is not.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * guard - which event times may raise the highest event time (--max-jump).
  *

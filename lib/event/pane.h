@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pane - one writing of a window: when in its life, and the how manieth.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dedup - the first record of each key, and how long a key is remembered.
  *

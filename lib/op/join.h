@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * join - rows of two sides that have a key in common and times that fit.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keys - the key columns of a record as one key of a table, and back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * slices - cells by slice of time and key, and windows combined from them.
  *

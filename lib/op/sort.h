@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sort - records in order of event time, as far as the watermark has come.
  *

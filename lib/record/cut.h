@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cut - CSV records by the rules: where they end, and their fields.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * display - rows for eyes: a table with aligned columns.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fields - all fields of a record, and the record with some of them changed.
  *

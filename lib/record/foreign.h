@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * foreign - inputs that are no records, and the command that helps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lines - lines of text as records with columns: access logs, logfmt, and what
  * a pattern takes apart.

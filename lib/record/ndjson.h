@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ndjson - JSON objects, one a line: whole validation, and members by path.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record - one record: its text, and the fields that were asked for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer - buffered, checked output, and computed rows in CSV, TSV or NDJSON.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checkpoint - the file that a run goes on from: header, sections, hashes, replacement in one step.
  *

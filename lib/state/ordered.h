@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ordered - a map from int64_t to pointers, in order.
  *

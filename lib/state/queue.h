@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * queue - items that leave one by one, in order of time, as a bound passes them.
  *

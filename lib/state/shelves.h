@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shelves - items that leave memory by the watermark, many at once.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table - keyed state: a key to a value of fixed size.
  *

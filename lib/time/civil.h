@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * civil - the proleptic Gregorian calendar, without zones.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * instant - event times: texts to microseconds since the epoch, and back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zone - offsets of a time zone, read from the system's tz database.
  *

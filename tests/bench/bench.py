@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measure the tools beside their peers and print the table of docs/PERFORMANCE.md. Fails on nothing.
 
     tests/bench/bench.py [--rows N] [--rounds N] [--no-peers]

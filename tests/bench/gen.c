@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gen - rows of a web service's log for measuring: in order of arrival, with
  * event times that lag behind it. The same seed gives the same bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * measure - run a command and write what it used to FILE:
  * user and system seconds, wall seconds, greatest resident KiB.

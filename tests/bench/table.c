@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table - a finished table of windows, or the late results that belong to it,
  * for measuring wm-merge. The same numbers give the same bytes.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Run the cases in this folder: small inputs behind real bug reports, each with the right answer.
 
 A case is one text file, lines of which begin with a word:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Histories of runs that are killed (kill -9) and started again end in the bytes of the same history without a kill.
 
     tests/crash/crash.py [KILLS]        200 kills, or so many

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fail_at - a library for LD_PRELOAD under which the n-th system call of a kind
  * fails.

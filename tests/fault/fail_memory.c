@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fail_memory - a library for LD_PRELOAD under which the n-th request for memory
  * is not met.

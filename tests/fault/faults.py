@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A system call or a request for memory fails at any moment of a run with -C: the run ends well, and so does the next.
 
     tests/fault/faults.py [TOOL...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """interrupt.py SIGNAL INPUT COMMAND...: send a signal to a filter that waits for more input.
 
 The command gets INPUT through a pipe that stays open, and the signal once it has read all of it and blocks. Its outputs

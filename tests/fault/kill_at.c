@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kill_at - a library for LD_PRELOAD under which a process is killed, as kill -9
  * would, at one of its system calls.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * short_reads - a library for LD_PRELOAD under which read() returns fewer bytes
  * than asked for, at random, as pipes, sockets and terminals may.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints of the tools, damaged behind hashes that are right: each is refused in one line, or does no harm.
 
     tests/fuzz/damage.py [NAME...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * driver - runs every file of a folder through a fuzz target that was built
  * without a fuzzer, each in a process of its own, and prints TAP.

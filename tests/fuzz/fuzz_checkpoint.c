@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_checkpoint - bytes as a checkpoint file, held to three laws:
  *

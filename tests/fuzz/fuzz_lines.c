@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_lines - bytes as lines of text in each format, held to four laws:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_records - bytes as CSV and as NDJSON, held to three laws:
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of wm-dedup and wm-sort: on random streams with fixed seeds, judged by plain loops in here.
 
 dedup      what passes, what is a duplicate, what is late, and the keys that are left, with every memory and trigger

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of inputs and guards, each against a model of a few lines that works everything out row by row.
 
 merge     several FILEs side by side: the late rows are those of a model with one watermark a FILE

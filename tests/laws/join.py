@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of wm-join: two random sides with fixed seeds, judged by nested loops in here.
 
 rows       which rows come out, late ones and the ledger, for every type, condition, delay, trigger and format; and at a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of wm-lag: on random streams with fixed seeds, judged by plain loops in here and by runs of the other tools.
 
 measures   counts, sums, percentiles and the rest are those of a sorted list

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws that hold for every input: random streams with fixed seeds, judged by the model in model.py.
 
 model      output, late rows and ledger are what the model says, in every mode and with every trigger

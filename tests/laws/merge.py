@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of wm-merge, each held to one run of wm-window over everything, or to a model of a few lines.
 
 split     rows split into on-time and late files, windows of each merged in any order: the table of one run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What wm-window computes, said as plainly as possible: the judge of the random streams in laws.py.
 
 Every window of every row is found by trying, sums are fractions, and nothing is shared with the tool.

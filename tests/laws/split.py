@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A law: however an input is split into runs on one checkpoint, they write the bytes of one run.
 
 growing    one file grows between the runs, and is cut anywhere: within a record, a line end, the header

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the watermark in band: random streams with fixed seeds, through wm-stamp and without it.
 
 pipe     wm-X -w D ARGS and wm-stamp -w D | wm-X ARGS write the same bytes, and count the same rows as late

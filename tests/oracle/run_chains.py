@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hold two tools in a pipe to answers recorded from Spark (tests/oracle/spark/README.md).
 
 The first has the batches of the case, and tells the one behind it the watermark in band; that one has no batches of its

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hold wm-join to answers recorded from Spark and Flink (the README.md beside the cases).
 
 Each case of Spark runs once: both sides have a column with the number of the batch (--trigger column:batch). The rows of every

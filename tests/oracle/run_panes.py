@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hold wm-window to answers recorded from Beam and Flink (README.md in tests/oracle/beam and tests/oracle/flink).
 
 Each case runs once, its rows written into a pipe one by one; what comes out before the tool waits for the next row is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hold wm-window to answers recorded from Spark (tests/oracle/spark/README.md).
 
 Each case runs once: its batches are FILEs, one batch each. The rows of every batch, as a multiset, the watermark by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cells - the few lines that tests of aggregates share: a cell with its arena, rows of one column, results as text.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv_model - the CSV rules once more, slowly and over the whole text at once:
  * what the reader's answers are held to.

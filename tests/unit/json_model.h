@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_model - whether a line is one JSON object, by plain descent: what the
  * reader of NDJSON is held to.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tap - the few lines that a unit test needs to speak TAP.
  *

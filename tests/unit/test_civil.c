@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calendar against a walk, day by day, that knows only the lengths of the months. */
 #include "lib/time/civil.h"
 #include "tests/unit/tap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Durations: every spelling, and what each mistake is answered with. */
 #include "lib/time/duration.h"
 

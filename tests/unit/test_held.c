@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints whose hashes are right and whose contents are not: nothing but an error comes of them. */
 #include "cmd/held.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Event times: every format, what is refused and why, and printing. */
 #include "lib/time/instant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commit logic on a disk in memory that can stop after any call, lose what was not synced, or fail.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Zones: points of Python's zoneinfo (3.11, tzdata 2025b) between 1900 and 2100,
  * hand-made TZif data for the rules of the footer, and damaged data.
