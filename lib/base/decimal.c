@@ -1079,17 +1079,23 @@ shortest_of_middle(double value, struct shortest *shortest)
 	drop_trailing_zeros(shortest);
 }
 
+/* A number from here on is printed with an exponent: sums are not exact beyond. */
+#define EXPONENT_FROM 1e38
+
 static void
 print_positional(const struct shortest *shortest, struct wm_buf *out)
 {
-	static const char zeros[] = "000000";
+	static const char zeros[] = "00000000000000000000000000000000000000";
 	int point = (int)shortest->count + shortest->exponent;
 
 	if (point <= 0) {
 		wm_buf_add_text(out, "0.");
 		wm_buf_add(out, zeros, (size_t)-point);
 		wm_buf_add(out, shortest->digits, shortest->count);
-	} else { /* no integer: those are printed whole */
+	} else if (shortest->exponent >= 0) {
+		wm_buf_add(out, shortest->digits, shortest->count);
+		wm_buf_add(out, zeros, (size_t)shortest->exponent);
+	} else {
 		wm_buf_add(out, shortest->digits, (size_t)point);
 		wm_buf_add_byte(out, '.');
 		wm_buf_add(out, shortest->digits + point, shortest->count - (size_t)point);
@@ -1125,7 +1131,7 @@ wm_double_print(double value, struct wm_buf *out)
 		shortest_of_middle(value, &shortest);
 	else
 		shortest_of_any(value, &shortest);
-	if (value >= 1e-6 && value < 1e21)
+	if (value >= 1e-6 && value < EXPONENT_FROM)
 		print_positional(&shortest, out);
 	else
 		print_scientific(&shortest, out);

@@ -127,8 +127,8 @@ void wm_integer_print(uint64_t value, struct wm_buf *out);
 
 /*
  * The shortest text that reads back as the same double; integers from 2^53 to 10^21 with all their digits.
- * Integers have neither exponent nor point below 10^21; an exponent ("1e+300", "5e-324") stands only at 10^21
- * and above and below 10^-6. Minus zero is "0". Nothing for what is not finite.
+ * Integers have neither exponent nor point below 10^38, up to where sums are exact; an exponent ("1e+300", "5e-324") stands only
+ * there and above and below 10^-6. Minus zero is "0". Nothing for what is not finite.
  */
 void wm_double_print(double value, struct wm_buf *out);
 

@@ -780,7 +780,11 @@ test_double_print(void)
 		{ 1e-323, "1e-323" },
 		{ DBL_MIN, "2.2250738585072014e-308" },
 		{ DBL_MAX, "1.7976931348623157e+308" },
-		{ 1e21, "1e+21" },
+		{ 1e21, "1000000000000000000000" },
+		{ -1.5e21, "-1500000000000000000000" },
+		{ 0x1p80, "1208925819614629200000000" },
+		{ 9.99999999999999e37, "99999999999999900000000000000000000000" },
+		{ 1e38, "1e+38" },
 		{ 1e20, "100000000000000000000" },
 		{ 0x1p53, "9007199254740992" },
 		{ 0x1p60, "1152921504606846976" },
@@ -866,7 +870,9 @@ test_double_print_random(void)
 			wrong = "reads back as another double";
 		else if (!is_integer && (zeros != 0 || has_shorter(value, digits)))
 			wrong = "is not the shortest text";
-		else if ((strchr(text, 'e') != NULL) != (value != 0 && (value >= 1e21 || value < 1e-6)))
+		else if (is_integer && value >= 1e21 && has_shorter(value, digits - zeros))
+			wrong = "has more digits than it needs";
+		else if ((strchr(text, 'e') != NULL) != (value != 0 && (value >= 1e38 || value < 1e-6)))
 			wrong = "has the wrong form";
 	}
 	if (!tap_ok(wrong == NULL, "random doubles read back and have no shorter text"))
