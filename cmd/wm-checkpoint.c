@@ -902,14 +902,18 @@ why_source(
 	const struct contents_stream *stream = &c->streams[number];
 
 	add_source(out, c, number, (size_t)(source - stream->combine.sources));
-	wm_buf_add_text(out, " is at ");
-	add_time(out, source->own.watermark_us);
-	wm_buf_add_text(out, ": it takes a row ");
+	/* What it takes is compared with what came: an event time with the highest one, a watermark with that. */
 	if (!stream->has_delay) {
-		wm_buf_add_text(out, "that carries a watermark of ");
+		wm_buf_add_text(out, " has a watermark of ");
+		add_time(out, source->own.watermark_us);
+		wm_buf_add_text(out, ": it takes a row that carries a watermark of ");
 		add_time(out, target_us);
 	} else {
-		wm_buf_add_text(out, "of ");
+		wm_buf_add_text(out, " is at ");
+		add_time(out, source->own.highest_time_us);
+		wm_buf_add_text(out, ", its watermark at ");
+		add_time(out, source->own.watermark_us);
+		wm_buf_add_text(out, ": it takes a row of ");
 		add_time(out, needed_us(target_us, source->own.delay_us));
 	}
 	wm_buf_add_text(out, " or later\n");

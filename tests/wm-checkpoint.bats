@@ -343,15 +343,15 @@ held() {
 	assert_output - <<-'END'
 		window 2025-11-29T10:01:00Z to 2025-11-29T10:02:00Z: closed by a watermark of its end
 		the watermark is 2025-11-29T10:00:50Z: it is open
-		a is at 2025-11-29T10:00:50Z: it takes a row of 2025-11-29T10:02:20Z or later
-		b is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:20Z or later
+		a is at 2025-11-29T10:01:10Z, its watermark at 2025-11-29T10:00:50Z: it takes a row of 2025-11-29T10:02:20Z or later
+		b is at 2025-11-29T10:01:40Z, its watermark at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:20Z or later
 	END
 	# a millisecond less does not, that time does
 	printf '%s\n' 2025-11-29T10:02:19.999Z,a,1 2025-11-29T10:02:20Z,b,1 >>in.csv
 	go window -C window.ckpt
 	run ! grep ^2025-11-29T10:01:00Z out.csv
 	run -0 wm-checkpoint why window.ckpt 2025-11-29T10:01:59Z
-	assert_line 'a is at 2025-11-29T10:01:59.999Z: it takes a row of 2025-11-29T10:02:20Z or later'
+	assert_line 'a is at 2025-11-29T10:02:19.999Z, its watermark at 2025-11-29T10:01:59.999Z: it takes a row of 2025-11-29T10:02:20Z or later'
 	refute_output --partial 'b is at'
 	echo 2025-11-29T10:02:20Z,a,1 >>in.csv
 	go window -C window.ckpt
@@ -371,11 +371,11 @@ held() {
 	begin sessions
 	run -0 wm-checkpoint why sessions.ckpt 2025-11-29T10:01:40Z
 	assert_line --index 0 'a session whose last row is of 2025-11-29T10:01:40Z ends at 2025-11-29T10:02:20Z: closed by a watermark of its end'
-	assert_line 'the input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:40Z or later'
+	assert_line 'the input is at 2025-11-29T10:01:40Z, its watermark at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:40Z or later'
 	begin join
 	run -0 wm-checkpoint why join.ckpt 2025-11-29T10:01:40Z
-	assert_line 'left input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
-	assert_line 'right input is at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
+	assert_line 'left input is at 2025-11-29T10:01:40Z, its watermark at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
+	assert_line 'right input is at 2025-11-29T10:01:40Z, its watermark at 2025-11-29T10:01:20Z: it takes a row of 2025-11-29T10:02:00Z or later'
 	misused "why: 'noon': no time" why join.ckpt noon
 }
 
