@@ -56,7 +56,7 @@ wm_windows_init_calendar(struct wm_windows *windows, enum wm_calendar_unit unit,
 	};
 }
 
-/* Local midnight at which the calendar window of a number starts, as an instant. */
+/* The instant at which the calendar window of a number starts: the offset counts on from midnight by the clock, whose days have 23 and 25 hours. */
 static int64_t
 calendar_start_us(const struct wm_windows *windows, int64_t number)
 {
@@ -77,14 +77,14 @@ calendar_start_us(const struct wm_windows *windows, int64_t number)
 		days = unit;
 		break;
 	}
-	return wm_zone_from_local(windows->zone, days * WM_US_PER_DAY, WM_REPEATED_EARLIER, NULL) + windows->offset_us;
+	return wm_zone_from_local(windows->zone, days * WM_US_PER_DAY + windows->offset_us, WM_REPEATED_EARLIER, NULL);
 }
 
 static int64_t
 calendar_number(const struct wm_windows *windows, int64_t time_us)
 {
-	int64_t grid_us = time_us - windows->offset_us;
-	int64_t days = wm_floor_div(grid_us + wm_zone_offset_us(windows->zone, grid_us), WM_US_PER_DAY);
+	int64_t local_us = time_us + wm_zone_offset_us(windows->zone, time_us);
+	int64_t days = wm_floor_div(local_us - windows->offset_us, WM_US_PER_DAY);
 	struct wm_civil date = wm_civil_from_days(days);
 	int64_t unit;
 
@@ -103,7 +103,7 @@ calendar_number(const struct wm_windows *windows, int64_t time_us)
 		break;
 	}
 	int64_t number = wm_floor_div(unit, windows->calendar_count);
-	/* Where a clock change at midnight repeats an hour, the local date alone may name a neighbour. */
+	/* Where a clock change repeats the hour of a start, the clock alone may name a neighbour. */
 	while (time_us < calendar_start_us(windows, number))
 		number--;
 	while (time_us >= calendar_start_us(windows, number + 1))

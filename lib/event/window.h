@@ -58,8 +58,8 @@ void wm_windows_init(struct wm_windows *windows, int64_t size_us, int64_t slide_
 void wm_windows_init_cumulating(struct wm_windows *windows, int64_t size_us, int64_t step_us, int64_t offset_us);
 
 /*
- * count > 0 units of the calendar of zone, counted from 1970-01-01 (weeks from 1970-01-05), shifted by offset_us. In UTC
- * days and weeks are fixed windows.
+ * count > 0 units of the calendar of zone, counted from 1970-01-01 (weeks from 1970-01-05), that start offset_us after midnight by the
+ * clock: of a start that the clock skips, forward by the gap; of one that it repeats, the earlier. In UTC days and weeks are fixed windows.
  */
 void wm_windows_init_calendar(struct wm_windows *windows, enum wm_calendar_unit unit, int64_t count, int64_t offset_us,
 	const struct wm_zone *zone);

@@ -4,6 +4,7 @@
 
 local     local times around every kind of clock change mean the instants that zoneinfo says, in either --repeated-hour
 day       calendar days and their offsets in --tz begin at local midnight
+calendar  days, weeks, months and years, n of them, begin where they do by the clock, with --offset too
 
 WM_SEED takes other times, WM_ROUNDS all zones (0) or so many.
 """
@@ -148,6 +149,56 @@ def law_day(tap, folder, names):
     tap.ok(not faults and rows > 0, f"day: {rows} days in {len(names)} zones", *faults[:6])
 
 
+# Days on which clocks change: by an hour, by half of one, at midnight, and by leaving out a whole day.
+CHANGES = [("Europe/Berlin", 2025, 3, 30), ("Europe/Berlin", 2025, 10, 26), ("America/New_York", 2024, 11, 3),
+           ("Australia/Sydney", 2025, 4, 6), ("Australia/Lord_Howe", 2025, 10, 5), ("America/Sao_Paulo", 2018, 11, 4),
+           ("Pacific/Apia", 2011, 12, 30), ("Africa/Casablanca", 2024, 3, 10), ("America/St_Johns", 1988, 4, 3)]
+CALENDAR_STREAMS = 60
+
+
+def calendar_start(unit, number, offset_us, zone):
+    """Where window `number` of a calendar unit starts; where the clock skips that time, forward by the gap."""
+    if unit in ("mo", "y"):
+        months = number if unit == "mo" else 12 * number
+        day = datetime.datetime(1970 + months // 12, months % 12 + 1, 1)
+    else:
+        day = EPOCH + datetime.timedelta(days=number if unit == "d" else 7 * number + 4)
+    local = day + offset_us * MICROSECOND
+    return (local - local.replace(tzinfo=zone, fold=0).utcoffset() - EPOCH) // MICROSECOND
+
+
+def calendar_fault(folder, seed):
+    rng = random.Random(seed)
+    name, *date = rng.choice(CHANGES)
+    zone = zoneinfo.ZoneInfo(name)
+    unit, count = rng.choice(["d", "d", "d", "w", "mo", "y"]), rng.choice([1, 1, 1, 2, 3])
+    offset_us = round(rng.choice([0, 6, 2.5, -5, 30, 1, rng.uniform(-30, 30)]) * 3_600_000_000)
+    middle = (datetime.datetime(*date) - EPOCH) // MICROSECOND
+    times = [middle + rng.randrange(-50 * 3_600_000_000, 50 * 3_600_000_000) for _ in range(40)]
+    days = {"d": 1, "w": 7, "mo": 31, "y": 366}[unit] * count
+    counts = {}
+    for time_us in times:
+        number = time_us // (86_400_000_000 * days) - 3
+        while calendar_start(unit, (number + 1) * count, offset_us, zone) <= time_us:
+            number += 1
+        window = tuple(calendar_start(unit, (number + i) * count, offset_us, zone) for i in (0, 1))
+        counts[window] = counts.get(window, 0) + 1
+    (folder / "times.csv").write_text("t\n" + "".join(f"{time_us}\n" for time_us in times))
+    command = ["wm-window", "-q", "-t", "t", "--time-format", "us", "--output-time", "us", "--tz", name,
+               "--tumbling", f"{count}{unit}", "--offset", f"{offset_us}us", "times.csv"]
+    result = harness.run(command, cwd=folder)
+    if result.returncode != 0:
+        raise ValueError(f"status {result.returncode}: {result.stderr.decode(errors='replace')}")
+    got = sorted(tuple(map(int, line.split(","))) for line in result.stdout.decode().splitlines()[1:])
+    want = sorted((*window, rows) for window, rows in counts.items())
+    return None if got == want else f"seed {seed}: {' '.join(command)}: got {got}, want {want}"
+
+
+def law_calendar(tap, folder):
+    faults = [fault for i in range(CALENDAR_STREAMS) if (fault := calendar_fault(folder, SEED + i))]
+    tap.ok(not faults, f"calendar: windows of {CALENDAR_STREAMS} streams about changes of clocks", *faults[:3])
+
+
 def main():
     tap = harness.Tap()
     names = zone_names()
@@ -160,6 +211,7 @@ def main():
         folder = pathlib.Path(name)
         law_local(tap, folder, names)
         law_day(tap, folder, names)
+        law_calendar(tap, folder)
     return tap.done()
 
 
