@@ -16,6 +16,8 @@ band_open(struct band *band, struct inputs *inputs, const struct cli_common *com
 	wm_buf_init(&band->line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&band->restated, WM_BUF_UNBOUNDED);
 	band->parser = wm_instant_parser_new(wm_span_of("auto"), wm_zone_utc(), WM_REPEATED_EARLIER, NULL, &err);
+	/* A watermark is behind the times that it is of, and these may be of the year 1. */
+	wm_instant_parser_take_edges(band->parser);
 	band->watermark_us = WM_TIME_NONE;
 	/* A column that was named must be there. */
 	band->is_followed = column != NULL && strcmp(column, "none") != 0;

@@ -178,7 +178,9 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 		*value++ = (struct wm_value){ wm_span(index, (size_t)len), WM_KIND_NUMBER };
 	}
 	if (results->options.is_stamped) {
-		band_put_time(value++, &results->time, results->common, row->window_end_us - 1);
+		int64_t end_us = wm_instant_hold(row->window_end_us, wm_zone_utc());
+
+		band_put_time(value++, &results->time, results->common, end_us - 1);
 		band_put_time(value++, &results->watermark, results->common, results->stamp_us);
 		results->is_stamp_due = true;
 	}

@@ -464,7 +464,8 @@ put_time(struct rows *rows, const struct plan *plan, int64_t time_us)
 {
 	char text[WM_INSTANT_TEXT_MAX];
 	enum wm_time_unit unit = (enum wm_time_unit)plan->opt->common.output_time;
-	size_t len = wm_instant_print(time_us, unit, plan->zone, text);
+	const struct wm_zone *zone = unit == WM_UNIT_ISO ? plan->zone : wm_zone_utc();
+	size_t len = wm_instant_print(wm_instant_hold(time_us, zone), unit, zone, text);
 
 	put_value(rows, wm_span(text, len), unit == WM_UNIT_ISO ? WM_KIND_TEXT : WM_KIND_NUMBER);
 }

@@ -206,6 +206,7 @@ parse_bound(const struct plan *plan, struct wm_span text)
 
 	if (parser == NULL)
 		cli_misuse("--replace: %s", err.message);
+	wm_instant_parser_take_edges(parser);
 	if (!wm_instant_parse(parser, text, &time_us, &why))
 		cli_misuse("--replace: '%.*s': %s", (int)text.len, text.data, why);
 	wm_instant_parser_free(parser);
@@ -220,9 +221,13 @@ plan_range(struct plan *plan)
 
 	if (!wm_list_next(&rest, ',', &from) || !wm_list_next(&rest, ',', &to) || wm_list_next(&rest, ',', &more))
 		cli_misuse("--replace: '%s': write FROM,TO, as in 2025-11-29,2025-11-30", text);
+	if (from.len == 0 && to.len == 0)
+		cli_misuse("--replace: '%s': the range has no end at all: write FROM,TO, FROM, or ,TO, as in "
+			   "2025-11-29,",
+			text);
 	plan->merge.is_of_range = true;
-	plan->merge.from_us = parse_bound(plan, from);
-	plan->merge.to_us = parse_bound(plan, to);
+	plan->merge.from_us = from.len == 0 ? INT64_MIN : parse_bound(plan, from);
+	plan->merge.to_us = to.len == 0 ? INT64_MAX : parse_bound(plan, to);
 	if (plan->merge.from_us >= plan->merge.to_us)
 		cli_misuse("--replace: '%s': the range is empty: write the earlier time first", text);
 	if (plan->opt->common.time_column == NULL)
@@ -657,6 +662,7 @@ begin_table(struct run *run, const struct wm_reader *layout, const struct wm_rec
 			plan->merge.zone, WM_REPEATED_EARLIER, NULL, &err);
 		if (run->time_parser == NULL)
 			cli_misuse("--time-format: %s", err.message);
+		wm_instant_parser_take_edges(run->time_parser); /* it may be the column of ends of windows */
 	}
 }
 

@@ -124,6 +124,25 @@ merged() {
 	assert_equal "$(wc -l <main.csv)" 3
 }
 
+@test "--replace: a range may be open to one side, and ends with the year 9999" {
+	printf 'day,n\n0001-01-01,1\n2025-11-29,2\n2025-11-30,3\n9999-12-31,4\n' >days.csv
+	merged 'day,n 0001-01-01,1 2025-11-30,7' --replace 2025-11-29, -t day days.csv <(printf 'day,n\n2025-11-30,7\n')
+	merged 'day,n 0001-01-01,7 2025-11-30,3 9999-12-31,4' --replace ,2025-11-30 -t day days.csv \
+		<(printf 'day,n\n0001-01-01,7\n')
+	merged 'day,n 0001-01-01,1 2025-11-29,2 2025-11-30,3 9999-12-31,7' --replace 9999-12-31,10000-01-01 -t day days.csv \
+		<(printf 'day,n\n9999-12-31,7\n')
+	# The end of the last window is such a time in a column too.
+	printf 'end,n\n2025-12-01,3\n10000-01-01T00:00:00Z,4\n' >ends.csv
+	merged 'end,n 2025-12-01,3 10000-01-01T00:00:00Z,7' --replace 9999-12-31T00:00:01, -t end ends.csv \
+		<(printf 'end,n\n10000-01-01T00:00:00Z,7\n')
+	failed 1 "2025-11-28T00:00:00Z is outside of the range that is replaced, from 2025-11-29T00:00:00Z: compute" \
+		--replace 2025-11-29, -t day days.csv <(printf 'day,n\n2025-11-28,7\n')
+	failed 1 "2025-11-30T00:00:00Z is outside of the range that is replaced, to before 2025-11-30T00:00:00Z: compute" \
+		--replace ,2025-11-30 -t day days.csv <(printf 'day,n\n2025-11-30,7\n')
+	failed 2 "the range has no end at all" --replace , -t day days.csv late.csv
+	failed 2 "outside of the years 1 to 9999" --replace 2025-11-29,10000-01-01T00:00:01 -t day days.csv late.csv
+}
+
 @test "--in-place with what counts twice names the recipe" {
 	for options in "--sum n" --partial --keep-partial; do
 		# shellcheck disable=SC2086 # two words

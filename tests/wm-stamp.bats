@@ -525,3 +525,22 @@ t0=1970-01-01T00:0
 	assert_equal "$stderr" "wm-stamp: $f:1: no column 'tme': did you mean 'time'? there are: id, time, updated, net, mag, mag_type, type, status, longitude, latitude, ... (12 in all)"
 	assert [ ! -e late ]
 }
+
+@test "a watermark of the year 0 passes to the next tool, in every unit" {
+	printf 'ts,v\n0001-01-01T00:00:00Z,1\n0001-01-01T00:30:00.25Z,2\n0001-01-01T02:00:00Z,3\n' >in.csv
+	want=$'window_start,window_end,v_sum\n0001-01-01T00:00:00Z,0001-01-01T01:00:00Z,3\n0001-01-01T02:00:00Z,0001-01-01T03:00:00Z,3'
+	for unit in iso s ms us ns; do
+		# shellcheck disable=SC2016 # for the shell that is run
+		run -0 --separate-stderr bash -c 'wm-stamp -t ts -w 90m --output-time "$1" in.csv | tee stamped |
+			wm-window --tumbling 1h -a sum:v' - "$unit"
+		assert_equal "$output" "$want"
+		assert_equal "$stderr" ""
+	done
+	wm-stamp -t ts -w 90m in.csv >stamped
+	assert_equal "$(sed -n 2p stamped)" 0001-01-01T00:00:00Z,1,0001-01-01T00:00:00Z,0000-12-31T22:30:00Z
+	# A delay as long as all years: nearest to what can be read.
+	wm-stamp -t ts -w 100000d in.csv >stamped
+	assert_equal "$(sed -n 2p stamped)" 0001-01-01T00:00:00Z,1,0001-01-01T00:00:00Z,0000-01-01T00:00:00Z
+	wm-sort --report r stamped >sorted
+	assert_equal "$(jq .rows_rejected r)" 0
+}

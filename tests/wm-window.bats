@@ -247,3 +247,20 @@ ragged 5   3"
 	assert_equal "${#lines[@]}" 3
 	assert_equal "$stderr" "wm-window: --fill: 1 gap of more than 100000 empty windows was not filled"
 }
+
+@test "windows longer than the years: they begin and end at times that can be read" {
+	printf 'ts,v\n1960-01-01,1\n2025-01-01T00:00:00.5Z,2\n' >in.csv
+	for options in '--tumbling 10000y' '--tumbling 87600000h' '--sliding 3600000d,3600000d'; do
+		# shellcheck disable=SC2086 # some words
+		run -0 --separate-stderr window -q -t ts $options -a sum:v in.csv
+		assert_line --index 1 --partial '0000-01-01T00:00:00Z,1970-01-01T00:00:00Z,1'
+		assert_line --index 2 --partial '1970-01-01T00:00:00Z,10000-01-01T00:00:00Z,2'
+	done
+	# what they say as stamps, too
+	window -q -t ts --tumbling 10000y --stamp -w 0s -a sum:v in.csv | "$bin/wm-sort" --report r >sorted
+	assert_equal "$(jq .rows_rejected r)" 0
+	run -0 --separate-stderr window -q -t ts --session 3650000d -a sum:v in.csv
+	assert_line --index 1 1960-01-01T00:00:00Z,10000-01-01T00:00:00Z,3
+	run -0 --separate-stderr window -q -t ts --tumbling 10000y --tz America/New_York --output-time s -a sum:v in.csv
+	assert_line --index 2 18000,253402300800,2
+}

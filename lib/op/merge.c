@@ -595,23 +595,47 @@ check_late(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err
 	return !merge->options.is_of_states || check_states(merge, row, err);
 }
 
+/* "from FROM to before TO", without an end that is open. */
+static void
+print_range(const struct wm_merge_options *options, struct wm_buf *out)
+{
+	char text[WM_INSTANT_TEXT_MAX];
+
+	if (options->from_us != INT64_MIN) {
+		wm_buf_add_text(out, "from ");
+		wm_buf_add(out, text, wm_instant_print(options->from_us, WM_UNIT_ISO, options->zone, text));
+	}
+	if (options->from_us != INT64_MIN && options->to_us != INT64_MAX)
+		wm_buf_add_byte(out, ' ');
+	if (options->to_us != INT64_MAX) {
+		wm_buf_add_text(out, "to before ");
+		wm_buf_add(out, text, wm_instant_print(options->to_us, WM_UNIT_ISO, options->zone, text));
+	}
+}
+
+/* A late row that is not of the range. */
+static bool
+fail_beside_range(const struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
+{
+	char at[WM_INSTANT_TEXT_MAX];
+	size_t at_len = wm_instant_print(row->time_us, WM_UNIT_ISO, merge->options.zone, at);
+	struct wm_buf range;
+
+	wm_buf_init(&range, WM_BUF_UNBOUNDED);
+	print_range(&merge->options, &range);
+	(void)wm_err_set(err, WM_ERR_DATA,
+		"%s:%llu: %.*s is outside of the range that is replaced, %.*s: compute that range alone, or name a "
+		"wider one",
+		row->input, (unsigned long long)row->number, (int)at_len, at, (int)range.len, range.data);
+	wm_buf_release(&range);
+	return false;
+}
+
 static bool
 hold_of_range(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
 {
-	char from[WM_INSTANT_TEXT_MAX], to[WM_INSTANT_TEXT_MAX], at[WM_INSTANT_TEXT_MAX];
-
-	if (row->time_us < merge->options.from_us || row->time_us >= merge->options.to_us) {
-		size_t from_len = wm_instant_print(merge->options.from_us, WM_UNIT_ISO, merge->options.zone, from);
-		size_t to_len = wm_instant_print(merge->options.to_us, WM_UNIT_ISO, merge->options.zone, to);
-		size_t at_len = wm_instant_print(row->time_us, WM_UNIT_ISO, merge->options.zone, at);
-
-		return wm_err_set(err, WM_ERR_DATA,
-			"%s:%llu: %.*s is outside of the range that is replaced, from %.*s to before %.*s: compute "
-			"that "
-			"range alone, or name a wider one",
-			row->input, (unsigned long long)row->number, (int)at_len, at, (int)from_len, from, (int)to_len,
-			to);
-	}
+	if (row->time_us < merge->options.from_us || row->time_us >= merge->options.to_us)
+		return fail_beside_range(merge, row, err);
 	if (merge->options.looks_at_all)
 		wm_fields_split(&merge->into, row->line);
 	merge->lines = wm_grown(merge->lines, merge->lines_count, &merge->lines_capacity, sizeof(merge->lines[0]));

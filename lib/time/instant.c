@@ -18,6 +18,13 @@
 #define TIME_US_MIN INT64_C(-62135596800000000)
 #define TIME_US_MAX INT64_C(253402300799999999)
 
+/* 0000-01-01 and 10000-01-01, by the clock of a zone: no time is written that lies beyond. */
+#define EDGE_US_MIN INT64_C(-62167219200000000)
+#define EDGE_US_MAX INT64_C(253402300800000000)
+
+/* After 400 years the calendar comes again. */
+#define CYCLE_US (INT64_C(146097) * WM_US_PER_DAY)
+
 /* "YYYY-MM-DDTHH:MM" */
 #define PREFIX_BYTES 16
 
@@ -48,6 +55,8 @@ struct wm_instant_parser {
 	struct wm_zone_steady steady;
 	bool is_utc;
 	bool is_auto; /* the family is undecided, or was decided by a value */
+	bool takes_edges;
+	int64_t least_us, most_us; /* that a time may be */
 	enum wm_time_family family;
 	enum wm_local_kind local_kind;
 
@@ -328,7 +337,7 @@ settle(struct wm_instant_parser *parser, const struct reading *reading, int64_t 
 	int64_t us = reading->has_offset ? reading->local_us - reading->offset_us
 					 : from_local(parser, reading->local_us, &kind);
 
-	if (us < TIME_US_MIN || us > TIME_US_MAX)
+	if (us < parser->least_us || us > parser->most_us)
 		return fail(why, OUT_OF_RANGE);
 	parser->local_kind = kind;
 	*time_us = us;
@@ -580,7 +589,8 @@ number_family(const struct number *number)
 
 /* Exact; what is finer than a microsecond is cut toward the past. */
 static bool
-number_to_us(const struct number *number, int shift, int64_t *time_us, const char **why)
+number_to_us(const struct wm_instant_parser *parser, const struct number *number, int shift, int64_t *time_us,
+	const char **why)
 {
 	int64_t count = (int64_t)(number->whole_digits + number->fraction_digits);
 	int64_t first = number_leading_zeros(number);
@@ -596,7 +606,7 @@ number_to_us(const struct number *number, int shift, int64_t *time_us, const cha
 		has_rest = number_digit(number, i) != 0;
 	if (number->is_negative)
 		us = -us - has_rest;
-	if (us < TIME_US_MIN || us > TIME_US_MAX)
+	if (us < parser->least_us || us > parser->most_us)
 		return fail(why, OUT_OF_RANGE);
 	*time_us = us;
 	return true;
@@ -688,7 +698,7 @@ parse_epoch(struct wm_instant_parser *parser, struct wm_span text, int64_t *time
 		return fail(why, NO_TIME);
 	if (parser->is_auto && number_family(&number) != parser->family && !number_is_zero(&number))
 		return fail(why, other_family[number_family(&number)][parser->family]);
-	return number_to_us(&number, units[parser->family].shift, time_us, why);
+	return number_to_us(parser, &number, units[parser->family].shift, time_us, why);
 }
 
 /* CLF and RFC 2822 ---------------------------------------------------------------- */
@@ -1190,9 +1200,46 @@ parse_undecided(struct wm_instant_parser *parser, struct wm_span text, int64_t *
 	return false;
 }
 
+static bool parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why);
+
+/* Whether all digits of a time of day are zero; what stands behind it is an offset. */
+static bool
+is_midnight(struct wm_span clock)
+{
+	for (size_t i = 1; i < clock.len && memchr("Zz+-", clock.data[i], 4) == NULL; i++)
+		if (wm_is_digit(clock.data[i]) && clock.data[i] != '0')
+			return false;
+	return true;
+}
+
+/* A date of the year 0 or 10000 is read as the same day of another cycle of the calendar. False, and *why NULL, for another text. */
+static bool
+parse_edge(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+{
+	static const char last_day[] = "10000-01-01";
+	const size_t last_day_len = sizeof(last_day) - 1;
+	bool is_after = text.len >= last_day_len && memcmp(text.data, last_day, last_day_len) == 0;
+	char moved[WM_INSTANT_TEXT_MAX];
+
+	*why = NULL;
+	if (text.len > sizeof(moved) || (!is_after && (text.len < 5 || memcmp(text.data, "0000-", 5) != 0)))
+		return false;
+	if (is_after && !is_midnight(wm_span(text.data + last_day_len, text.len - last_day_len)))
+		return fail(why, OUT_OF_RANGE);
+	size_t year_len = is_after ? 5 : 4;
+	memcpy(moved, is_after ? "9600" : "0400", 4);
+	memcpy(moved + 4, text.data + year_len, text.len - year_len);
+	if (!parse_any(parser, wm_span(moved, text.len - year_len + 4), time_us, why))
+		return false;
+	*time_us += is_after ? CYCLE_US : -CYCLE_US;
+	return true;
+}
+
 static bool
 parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
 {
+	if (parser->takes_edges && (parse_edge(parser, text, time_us, why) || *why != NULL))
+		return *why == NULL;
 	if (parser->family == WM_TIME_AUTO)
 		return parse_undecided(parser, text, time_us, why);
 	if (parse_as(parser, parser->family, text, time_us, why))
@@ -1248,6 +1295,8 @@ wm_instant_parser_new(struct wm_span format, const struct wm_zone *zone, enum wm
 	parser->zone = zone;
 	parser->is_utc = wm_zone_is_utc(zone);
 	parser->repeated = repeated;
+	parser->least_us = TIME_US_MIN;
+	parser->most_us = TIME_US_MAX;
 	parser->has_reference = reference_us != NULL;
 	if (reference_us != NULL)
 		parser->reference_us = *reference_us < TIME_US_MIN ? TIME_US_MIN
@@ -1285,6 +1334,14 @@ wm_instant_parser_free(struct wm_instant_parser *parser)
 		return;
 	free(parser->pattern);
 	free(parser);
+}
+
+void
+wm_instant_parser_take_edges(struct wm_instant_parser *parser)
+{
+	parser->takes_edges = true;
+	parser->least_us = EDGE_US_MIN - WM_US_PER_DAY;
+	parser->most_us = EDGE_US_MAX + WM_US_PER_DAY;
 }
 
 enum wm_local_kind
@@ -1466,6 +1523,23 @@ wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *
 	return (size_t)(end - out);
 }
 
+int64_t
+wm_instant_hold(int64_t time_us, const struct wm_zone *zone)
+{
+	/* No clock is a day off UTC. */
+	if (time_us < EDGE_US_MIN + WM_US_PER_DAY) {
+		int64_t first_us = wm_zone_from_local(zone, EDGE_US_MIN, WM_REPEATED_EARLIER, NULL);
+
+		return time_us < first_us ? first_us : time_us;
+	}
+	if (time_us > EDGE_US_MAX - WM_US_PER_DAY) {
+		int64_t last_us = wm_zone_from_local(zone, EDGE_US_MAX, WM_REPEATED_EARLIER, NULL);
+
+		return time_us > last_us ? last_us : time_us;
+	}
+	return time_us;
+}
+
 /* Where hours, minutes and seconds stand in a text of UTC with a year of four digits, each with what is before it. */
 #define HOURS_AT 10
 #define MINUTES_AT 13
@@ -1475,9 +1549,11 @@ wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *
 static __attribute__((noinline)) void
 print_anew(struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone)
 {
-	last->len = wm_instant_print(time_us, unit, zone, last->text);
+	int64_t held_us = wm_instant_hold(time_us, unit == WM_UNIT_ISO ? zone : wm_zone_utc());
+
+	last->len = wm_instant_print(held_us, unit, zone, last->text);
 	last->has_minute = unit == WM_UNIT_ISO && wm_zone_is_utc(zone) && last->text[MINUTES_AT] == ':' &&
-		last->text[SECONDS_AT] == ':';
+		last->text[SECONDS_AT] == ':' && held_us == time_us;
 	last->minute_us = time_us - wm_floor_mod(time_us, US_PER_MINUTE);
 	last->day_us = time_us - wm_floor_mod(time_us, WM_US_PER_DAY);
 }

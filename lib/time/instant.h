@@ -62,6 +62,12 @@ void wm_instant_parser_free(struct wm_instant_parser *parser);
  */
 bool wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why);
 
+/*
+ * From now on what stands at the edges of the years is read too, as wm_instant_reprint() writes it: the year 0000, and the moment that
+ * ends the year 9999, "10000-01-01". For watermarks, and for ends of windows and ranges; an event time is neither.
+ */
+void wm_instant_parser_take_edges(struct wm_instant_parser *parser);
+
 /* Whether the last text that parsed was a local time in a repeated or skipped hour. */
 enum wm_local_kind wm_instant_parser_local_kind(const struct wm_instant_parser *parser);
 
@@ -89,6 +95,12 @@ enum wm_time_unit { WM_UNIT_ISO = 0, WM_UNIT_S, WM_UNIT_MS, WM_UNIT_US, WM_UNIT_
  */
 size_t wm_instant_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone, char *out);
 
+/*
+ * The time, or what is nearest to it of what can be read again: 0000-01-01 to 10000-01-01 by the clock of the zone. A window may be longer
+ * than all years.
+ */
+int64_t wm_instant_hold(int64_t time_us, const struct wm_zone *zone);
+
 /* The time that was printed last and its text: of a time near it most is the same. All zero bytes: none yet. Fields are for reading. */
 struct wm_instant_text {
 	char text[WM_INSTANT_TEXT_MAX];
@@ -98,7 +110,7 @@ struct wm_instant_text {
 	bool has_minute;
 };
 
-/* What wm_instant_print() writes; unit and zone are those of the last time. */
+/* What wm_instant_print() writes of wm_instant_hold(); unit and zone are those of the last time. */
 void wm_instant_reprint(
 	struct wm_instant_text *last, int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone);
 

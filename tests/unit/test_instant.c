@@ -679,6 +679,72 @@ expect_print(int64_t time_us, enum wm_time_unit unit, const struct wm_zone *zone
 	tap_span(wm_span(text, wm_instant_print(time_us, unit, zone, text)), want, want);
 }
 
+/* What is written of a time beyond the years can be read again; expected is what it is read as. */
+static void
+expect_held(int64_t time_us, const struct wm_zone *zone, const char *want, int64_t want_us)
+{
+	struct wm_instant_parser *parser = open_parser("auto", zone, 0);
+	struct wm_instant_text last = { .len = 0 };
+	int64_t read_us = -77;
+	const char *why = "";
+
+	/* A time before in the same minute changes nothing. */
+	wm_instant_reprint(&last, time_us - 1000000, WM_UNIT_ISO, zone);
+	wm_instant_reprint(&last, time_us, WM_UNIT_ISO, zone);
+	tap_span(wm_span(last.text, last.len), want, want);
+	wm_instant_parser_take_edges(parser);
+	bool ok = wm_instant_parse(parser, wm_span(last.text, last.len), &read_us, &why);
+	if (!tap_ok(ok && read_us == want_us && read_us == wm_instant_hold(time_us, zone), "is read: %s", want))
+		printf("#   got %" PRId64 ", want %" PRId64 " %s\n", read_us, want_us, why);
+	wm_instant_parser_free(parser);
+}
+
+static void
+test_edges(void)
+{
+	struct wm_zone *berlin = open_zone("Europe/Berlin");
+	struct wm_zone *york = open_zone("America/New_York");
+	const struct wm_zone *utc = wm_zone_utc();
+	static const enum wm_time_unit units[] = { WM_UNIT_S, WM_UNIT_MS, WM_UNIT_US, WM_UNIT_NS };
+	/* By GNU date: date -ud 0000-12-31T23:00Z +%s. */
+	const int64_t year_0_us = -62135600400 * S;
+
+	expect_held(year_0_us, utc, "0000-12-31T23:00:00Z", year_0_us);
+	expect_held(-62167219200 * S, utc, "0000-01-01T00:00:00Z", -62167219200 * S);
+	expect_held(-62167219200 * S - 1, utc, "0000-01-01T00:00:00Z", -62167219200 * S);
+	expect_held(253402300799999999, utc, "9999-12-31T23:59:59.999999Z", 253402300799999999);
+	expect_held(253402300800 * S, utc, "10000-01-01T00:00:00Z", 253402300800 * S);
+	expect_held(315569520000 * S, utc, "10000-01-01T00:00:00Z", 253402300800 * S); /* 11970-01-01 */
+	expect_held(-315569520000 * S, utc, "0000-01-01T00:00:00Z", -62167219200 * S);
+	/* The last day of a zone ends by its clock; the first began by the local time of the place. */
+	expect_held(315569520000 * S, berlin, "10000-01-01T00:00:00+01:00", 253402297200 * S);
+	expect_held(315569520000 * S, york, "10000-01-01T00:00:00-05:00", 253402318800 * S);
+	expect_held(-315569520000 * S, york, "0000-01-01T00:00:00-04:56:02", (-62167219200 + 17762) * S);
+
+	struct wm_instant_parser *parser = open_parser("auto", utc, 0);
+	wm_instant_parser_take_edges(parser);
+	expect(parser, "10000-01-01", 253402300800 * S);
+	expect(parser, "10000-01-01 00:00", 253402300800 * S);
+	expect(parser, "2024-02-29T00:00:00Z", 1709164800 * S);
+	expect(parser, "0000-02-29", -62162121600 * S);
+	refuse(parser, "10000-01-01T00:00:01Z", "outside of the years 1 to 9999");
+	refuse(parser, "10000-01-02", why_none);
+	refuse(parser, "0000-02-30", "no such day");
+	wm_instant_parser_free(parser);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		char text[WM_INSTANT_TEXT_MAX + 1] = "";
+
+		text[wm_instant_print(year_0_us, units[i], utc, text)] = '\0';
+		parser = open_parser("auto", utc, 0);
+		refuse(parser, text, "outside of the years 1 to 9999");
+		wm_instant_parser_take_edges(parser);
+		expect(parser, text, year_0_us);
+		wm_instant_parser_free(parser);
+	}
+	wm_zone_close(york);
+	wm_zone_close(berlin);
+}
+
 static void
 test_print(void)
 {
@@ -837,6 +903,7 @@ main(void)
 	test_looks();
 	test_checkpoint();
 	test_print();
+	test_edges();
 	test_round_trips();
 	test_altered();
 	return tap_done();
