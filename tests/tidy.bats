@@ -187,6 +187,28 @@ kept() {
 	done 2>&1 | nothing
 }
 
+@test "man pages fit 80 columns" {
+	# As man does it at MANWIDTH=80, and with mandoc: groff says where a table is too wide for the page.
+	for page in man/*; do
+		groff -mandoc -Tutf8 -P-c -P-b -P-u -rLL=78n "$page" >"$BATS_TEST_TMPDIR/groff" 2>"$BATS_TEST_TMPDIR/torn"
+		mandoc -T utf8 -O width=78 "$page" >"$BATS_TEST_TMPDIR/mandoc"
+		sed 's/^/groff: /' "$BATS_TEST_TMPDIR/torn"
+		python3 - "$page" "$BATS_TEST_TMPDIR/groff" "$BATS_TEST_TMPDIR/mandoc" <<-'END'
+			import re, sys
+			for path in sys.argv[2:]:
+			    for line in open(path, encoding="utf-8"):
+			        line = re.sub(".\b", "", line.rstrip("\n"))
+			        if len(line) > 80:
+			            print(f"{sys.argv[1]}: more than 80 columns: {line}")
+		END
+	done | nothing
+}
+
+@test "no word of a man page is a macro by accident" {
+	# Inside a line of macros `In band` is an include, and `At the end` a version of Unix: `\&In band` is text.
+	grep -nE '^\.[A-Z][A-Za-z] (.* )?(Ad|An|Ap|At|Bx|Cd|Dv|Dx|Er|Ex|Fa|Fd|Fn|Fo|Ft|Fx|In|Lb|Lk|Ms|Mt|Nx|Ot|Ox|Rv|St|Tg|Tn|Ud|Ux|Vt)( |$)' man/* | nothing
+}
+
 @test "code is formatted" {
 	[[ $(clang-format --version) =~ version\ 14\. ]] || skip "other versions of clang-format than 14 differ"
 	mapfile -t files < <(ours)
