@@ -125,6 +125,61 @@ value_of() {
 	run -1 --separate-stderr "$examples/pipeline/run.sh" "$PWD/day"
 }
 
+# The examples of README.md, in files command1, shown1 and so on: paragraphs that begin with a tool, and those that follow.
+readme_examples() {
+	python3 - "$examples/../README.md" <<-'END'
+		import pathlib, sys
+		section = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8").split("\n## Sixty seconds\n")[1].split("\n## ")[0]
+		commands = []
+		for paragraph in section.strip("\n").split("\n\n"):
+		    if not paragraph.startswith("    "):
+		        continue
+		    text = "".join(line[4:] + "\n" for line in paragraph.split("\n"))
+		    if text.startswith("build/release/"):
+		        commands.append((text, []))
+		    elif commands:
+		        commands[-1][1].append(text)
+		for number, (command, shown) in enumerate(commands, 1):
+		    pathlib.Path(f"command{number}").write_text(command, encoding="utf-8")
+		    pathlib.Path(f"shown{number}").write_text("\n".join(shown), encoding="utf-8")
+	END
+}
+
+@test "README.md: each command gives what is shown, also when it is typed again" {
+	readme_examples
+	mkdir -p build tests
+	ln -s "$bin" build/release
+	ln -s "$examples/../tests/data" tests/data
+	for number in 1 2 3 1 2; do
+		bash -eo pipefail "command$number" >written 2>said
+		diff "shown$number" written
+		if [ "$number" = 1 ]; then
+			grep -q '40 of 1707 rows were late' said
+			assert_equal "$(wc -l <build/late.csv)" 41
+		fi
+	done
+	[ ! -e command4 ]
+}
+
+@test "quickstart runs the first example of README.md" {
+	readme_examples
+	# As the shell reads both: the one in README.md without quotes, the one in quickstart with.
+	local -a command
+	eval "$(sed -n 's/^\tlocal -a command=(/command=(/p' "$examples/../quickstart")"
+	assert_equal "${command[*]}" "$(cat command1)"
+}
+
+@test "README.md names all that quickstart installs for the build" {
+	local package build_packages=()
+	eval "$(grep '^build_packages=' "$examples/../quickstart")"
+	[ ${#build_packages[@]} -gt 5 ]
+	for package in "${build_packages[@]}"; do
+		sed -n '/^## Build and install/,/^## /p' "$examples/../README.md" | tr -c 'a-z0-9+-' '\n' | grep -qxF -e "$package" ||
+			echo "$package is not named"
+	done >unnamed
+	assert_equal "$(cat unnamed)" ""
+}
+
 @test "README.md lists all examples" {
 	for path in "$examples"/*; do
 		name=${path##*/}

@@ -234,9 +234,3 @@ kept() {
 		                sys.exit(f"{name}: imports {module}")
 	END
 }
-
-@test "the first example of README.md is what quickstart runs" {
-	[ -f README.md ] || skip "there is no README.md"
-	grep -qF -- "-t time -w 2d --tumbling 1d -a count,max:mag" README.md
-	grep -qF -- "-t time -w 2d --tumbling 1d -a 'count,max:mag'" quickstart
-}

@@ -10,7 +10,6 @@ setup() {
 	load /usr/lib/bats/bats-assert/load
 	bin=$(cd "${WM_BIN:-build/release}" && pwd)
 	data=$PWD/tests/data
-	root=$PWD
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -29,18 +28,6 @@ refused() { # words, arguments
 		echo "no '$words' in: $stderr"
 		return 1
 	}
-}
-
-@test "README: the first example does what it says" {
-	command=$(grep -m1 '^    build/release/wm-window' "$root/README.md")
-	want=$(sed -n '/^    window_start,/,/^$/s/^    //p' "$root/README.md")
-	mkdir -p build tests
-	ln -s "$bin" build/release
-	ln -s "$data" tests/data
-	run -0 --separate-stderr bash -c "$command"
-	assert_equal "$output" "$want"
-	[[ $stderr == *"40 of 1707 rows were late"* ]]
-	assert_equal "$(wc -l <late.csv)" 41
 }
 
 @test "late rows aggregated by themselves are all there" {
