@@ -457,6 +457,7 @@ tell_position(const struct inputs *inputs, const struct source *source, struct w
 		.offset = at.offset,
 		.lines = at.lines,
 		.is_at_end = at.is_at_end,
+		.has_no_rows = at.has_no_rows,
 		.tail = tail.len == 0 ? wm_span("", 0) : wm_buf_span(&tail),
 		.position = wm_buf_span(&source->position),
 		.layout = wm_buf_span(&layout),
@@ -492,6 +493,7 @@ open_at(const struct inputs *inputs, struct source *source, int fd, const char *
 	struct wm_reader_start at = {
 		.offset = start.position.offset,
 		.lines = start.position.lines,
+		.has_no_rows = start.position.has_no_rows,
 		.input = start.position.layout,
 		.is_continued = start.action == RESUME_CONTINUE,
 		.rest = start.position.tail,

@@ -20,7 +20,9 @@ struct entry {
 	bool is_pipe;
 	bool is_at_end;
 	bool is_operand; /* of the run that wrote it */
-	bool is_taken;   /* an input of this run goes on from it */
+	bool has_no_rows;
+	bool is_taken; /* an input of this run goes on from it */
+	bool is_told;  /* that none does, by a note */
 	char *path;
 	uint64_t device;
 	uint64_t inode;
@@ -44,7 +46,8 @@ struct input {
 	bool is_pipe;
 	struct stat facts;
 	enum resume_action action;
-	struct entry *entry; /* NULL with RESUME_TOO_OLD */
+	struct entry *entry;  /* NULL with RESUME_TOO_OLD */
+	uint64_t path_offset; /* of the furthest entry of the same path that it holds */
 };
 
 /* An entry of OUTP. */
@@ -274,6 +277,7 @@ encode_inputs(const struct resume *r, struct wm_buf *out)
 			.is_pipe = entry->is_pipe,
 			.is_at_end = entry->is_at_end,
 			.is_operand = entry->is_operand,
+			.has_no_rows = entry->has_no_rows,
 			.path = wm_span_of(entry->path),
 			.device = entry->device,
 			.inode = entry->inode,
@@ -312,6 +316,7 @@ decode_inputs(struct resume *r, struct wm_get *in)
 		entry->is_pipe = input.is_pipe;
 		entry->is_at_end = input.is_at_end;
 		entry->is_operand = input.is_operand;
+		entry->has_no_rows = input.has_no_rows;
 		entry->path = copy_of(input.path);
 		entry->device = input.device;
 		entry->inode = input.inode;
@@ -697,6 +702,13 @@ is_moved(const struct resume *r, const struct entry *entry, bool *moved, struct 
 	return is_read;
 }
 
+/* Whether no row was read of it: any file of the same header begins so. */
+static bool
+is_bare(const struct entry *entry)
+{
+	return entry->offset == 0 || entry->has_no_rows;
+}
+
 static void
 take(struct input *input, struct entry *entry)
 {
@@ -718,7 +730,7 @@ by_path_alone(const void *a, const void *b)
 	return strcmp(one->path, other->path);
 }
 
-/* Where one path has several entries, those with a position come first: they are told by their content. */
+/* Where one path has several entries, those that reach furthest come first. */
 static int
 by_path(const void *a, const void *b)
 {
@@ -765,96 +777,85 @@ find(struct entry *const *entries, size_t count, const struct entry *key, compar
 	return low;
 }
 
-/*
- * Takes the first entry of the same content among those that are the same as a key, which begin where it stands in their order. With
- * needs_content those at offset 0, of which no content is known, are none.
- */
+enum rule { BY_PATH, BY_INODE, BY_CONTENT };
+
+/* An input that holds what was read of an entry. */
+struct candidate {
+	struct input *input;
+	struct entry *entry;
+	enum rule rule;
+};
+
+struct matching {
+	struct entry **files; /* entries of files, in the order of the rule at hand */
+	size_t files_count;
+	struct candidate *candidates;
+	size_t count;
+	size_t capacity;
+};
+
+/* Adds a candidate if the input holds the entry; by content alone only where the entry's own path no longer does. */
 static bool
-match_same(struct resume *r, struct input *input, struct entry *const *files, size_t count, const struct entry *key,
-	compare *order, compare *same, bool needs_content, struct wm_err *err)
+offer(struct resume *r, struct matching *m, struct input *input, struct entry *entry, enum rule rule,
+	struct wm_err *err)
 {
-	bool is_same;
+	bool is_same, moved = true;
 
-	for (size_t i = find(files, count, key, order); i < count && same(&files[i], &key) == 0; i++) {
-		if (files[i]->is_taken || (needs_content && files[i]->offset == 0))
-			continue;
-		if (!input_holds(r, input, files[i], &is_same, err))
-			return false;
-		if (is_same) {
-			take(input, files[i]);
-			break;
-		}
-	}
-	return true;
-}
-
-/* Same path and content; at offset 0 the path is all there is. */
-static bool
-match_path(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
-{
-	const struct entry key = { .path = input->path, .offset = UINT64_MAX };
-
-	return match_same(r, input, files, count, &key, by_path, by_path_alone, false, err);
-}
-
-/* Same device, inode and content. */
-static bool
-match_inode(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
-{
-	const struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino };
-
-	return match_same(r, input, files, count, &key, by_inode, by_inode, true, err);
-}
-
-/* Same content, where that of the entry is no longer at its own path. */
-static bool
-try_content(struct resume *r, struct input *input, struct entry *entry, struct wm_err *err)
-{
-	bool is_same, moved = false;
-
-	if (entry->is_taken || entry->offset == 0)
+	if (entry->is_taken || (is_bare(entry) && rule != BY_PATH))
 		return true;
-	if (!input_holds(r, input, entry, &is_same, err) || (is_same && !is_moved(r, entry, &moved, err)))
+	if (!input_holds(r, input, entry, &is_same, err) ||
+		(is_same && rule == BY_CONTENT && !is_moved(r, entry, &moved, err)))
 		return false;
-	if (moved) {
-		struct wm_buf line;
-		struct shown shown;
-
-		wm_buf_init(&line, WM_BUF_UNBOUNDED);
-		wm_buf_addf(&line, "%s: is taken for what was %s, and goes on at byte %" PRIu64, input->name,
-			show(wm_span_of(entry->path), &shown), entry->offset);
-		note(r, &line);
-		take(input, entry);
-	}
+	if (!is_same || !moved)
+		return true;
+	m->candidates = wm_grown(m->candidates, m->count, &m->capacity, sizeof(m->candidates[0]));
+	m->candidates[m->count++] = (struct candidate){ input, entry, rule };
+	if (rule == BY_PATH && entry->offset > input->path_offset)
+		input->path_offset = entry->offset;
 	return true;
 }
 
 static bool
-match_content(struct resume *r, struct input *input, struct entry *const *files, size_t count, struct wm_err *err)
+offer_path(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
 {
-	char head[RESUME_KNOWN_BYTES];
-	size_t len;
-	int fd = input->fd;
+	const struct entry key = { .path = input->path, .offset = UINT64_MAX }, *wanted = &key;
+	bool is_read = true;
 
-	if (fd == -1 && !open_file(r, input->path, &fd, err))
-		return false;
-	bool is_read =
-		fd == -1 || wm_checkpoint_read(r->setup.calls, fd, head, sizeof(head), 0, &len, input->path, err);
-	if (fd != input->fd)
-		close_file(r, fd);
-	if (!is_read || fd == -1)
-		return is_read;
-	/* For each length of a known beginning that there is, those with the hash of this one. */
-	for (size_t i = 0; i < count && input->entry == NULL;) {
+	for (size_t i = find(m->files, m->files_count, &key, by_path);
+		i < m->files_count && is_read && by_path_alone(&m->files[i], &wanted) == 0; i++)
+		is_read = offer(r, m, input, m->files[i], BY_PATH, err);
+	return is_read;
+}
+
+static bool
+offer_inode(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
+{
+	const struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino }, *wanted = &key;
+	bool is_read = true;
+
+	for (size_t i = find(m->files, m->files_count, &key, by_inode);
+		i < m->files_count && is_read && by_inode(&m->files[i], &wanted) == 0; i++)
+		is_read = offer(r, m, input, m->files[i], BY_INODE, err);
+	return is_read;
+}
+
+/* For each length of a known beginning that there is, those with the hash of this one. */
+static bool
+offer_heads(struct resume *r, struct matching *m, struct input *input, struct wm_span head, struct wm_err *err)
+{
+	struct entry *const *files = m->files;
+	size_t count = m->files_count;
+
+	for (size_t i = 0; i < count;) {
 		struct entry key = { .offset = known_len(files[i]->offset) };
 		const struct entry *wanted = &key;
 
-		if (key.offset > len)
+		if (key.offset > head.len)
 			break;
-		key.head_hash = wm_hash_stable(wm_span(head, (size_t)key.offset));
-		for (i = find(files, count, &key, by_head);
-			i < count && by_head(&files[i], &wanted) == 0 && input->entry == NULL; i++)
-			if (!try_content(r, input, files[i], err))
+		key.head_hash = wm_hash_stable(wm_span(head.data, (size_t)key.offset));
+		for (i = find(files, count, &key, by_head); i < count && by_head(&files[i], &wanted) == 0; i++)
+			/* One that reaches no further than that of its path will not be preferred. */
+			if (files[i]->offset > input->path_offset && !offer(r, m, input, files[i], BY_CONTENT, err))
 				return false;
 		key.head_hash = UINT64_MAX;
 		i = find(files, count, &key, by_head);
@@ -864,30 +865,113 @@ match_content(struct resume *r, struct input *input, struct entry *const *files,
 	return true;
 }
 
-typedef bool match(struct resume *, struct input *, struct entry *const *, size_t, struct wm_err *);
+static bool
+offer_content(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
+{
+	char head[RESUME_KNOWN_BYTES];
+	size_t len;
+	int fd = input->fd;
 
-/* Each entry is matched once, by the first of the three rules under which it can be. */
+	/* Nothing can reach further than all of it. */
+	if (input->path_offset == (uint64_t)input->facts.st_size)
+		return true;
+	if (fd == -1 && !open_file(r, input->path, &fd, err))
+		return false;
+	if (fd == -1)
+		return true;
+	bool is_read = wm_checkpoint_read(r->setup.calls, fd, head, sizeof(head), 0, &len, input->path, err);
+	if (fd != input->fd)
+		close_file(r, fd);
+	return is_read && offer_heads(r, m, input, wm_span(head, len), err);
+}
+
+/* Same path, inode and content, and nothing behind it, so that no entry can reach further: nearly all files of a spool. */
+static bool
+take_unmoved(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
+{
+	const struct entry key = { .path = input->path, .offset = UINT64_MAX }, *wanted = &key;
+	bool is_same;
+
+	for (size_t i = find(m->files, m->files_count, &key, by_path);
+		i < m->files_count && input->entry == NULL && by_path_alone(&m->files[i], &wanted) == 0; i++) {
+		struct entry *entry = m->files[i];
+
+		if (entry->is_taken || is_bare(entry) || entry->offset != (uint64_t)input->facts.st_size ||
+			entry->inode != input->facts.st_ino || entry->device != input->facts.st_dev)
+			continue;
+		if (!input_holds(r, input, entry, &is_same, err))
+			return false;
+		if (is_same)
+			take(input, entry);
+	}
+	return true;
+}
+
+/* What reaches furthest first, then by the rules, then as the command line has the inputs. */
+static int
+by_preference(const void *a, const void *b)
+{
+	const struct candidate *one = a, *other = b;
+	int order = compare_numbers(other->entry->offset, one->entry->offset);
+
+	if (order == 0)
+		order = (one->rule > other->rule) - (one->rule < other->rule);
+	return order != 0 ? order : (one->input > other->input) - (one->input < other->input);
+}
+
+static void
+take_best(struct resume *r, struct matching *m)
+{
+	if (m->count != 0)
+		qsort(m->candidates, m->count, sizeof(m->candidates[0]), by_preference);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct candidate *best = &m->candidates[i];
+		struct wm_buf line;
+		struct shown shown;
+
+		if (best->entry->is_taken || best->input->entry != NULL)
+			continue;
+		take(best->input, best->entry);
+		if (best->rule != BY_CONTENT)
+			continue;
+		wm_buf_init(&line, WM_BUF_UNBOUNDED);
+		wm_buf_addf(&line, "%s: is taken for what was %s, and goes on at byte %" PRIu64, best->input->name,
+			show(wm_span_of(best->entry->path), &shown), best->entry->offset);
+		note(r, &line);
+	}
+}
+
+typedef bool look(struct resume *, struct matching *, struct input *, struct wm_err *);
+
+/*
+ * Each entry goes to one input that holds what was read of it. Where one input holds several, as all parts of a rotated log begin
+ * with the same header, it is the one that reaches furthest: a file that took the name of a part of which little was read is
+ * still known by all that was read of it under its old name.
+ */
 static bool
 match_files(struct resume *r, struct wm_err *err)
 {
 	static const struct {
 		compare *order;
-		match *match;
-	} rules[] = { { by_path, match_path }, { by_inode, match_inode }, { by_head, match_content } };
-	struct entry **files = wm_reallocarray(NULL, r->entries_count + 1, sizeof(files[0]));
-	size_t count = 0;
+		look *look;
+	} steps[] = { { by_path, take_unmoved }, { by_path, offer_path }, { by_inode, offer_inode },
+		{ by_head, offer_content } };
+	struct matching m = { .files = wm_reallocarray(NULL, r->entries_count + 1, sizeof(m.files[0])) };
 	bool is_read = true;
 
 	for (size_t i = 0; i < r->entries_count; i++)
 		if (!r->entries[i]->is_pipe)
-			files[count++] = r->entries[i];
-	for (size_t rule = 0; rule < sizeof(rules) / sizeof(rules[0]); rule++) {
-		qsort(files, count, sizeof(files[0]), rules[rule].order);
+			m.files[m.files_count++] = r->entries[i];
+	for (size_t step = 0; step < sizeof(steps) / sizeof(steps[0]); step++) {
+		qsort(m.files, m.files_count, sizeof(m.files[0]), steps[step].order);
 		for (size_t i = 0; i < r->inputs_count && is_read; i++)
 			if (!r->inputs[i].is_pipe && r->inputs[i].entry == NULL)
-				is_read = rules[rule].match(r, &r->inputs[i], files, count, err);
+				is_read = steps[step].look(r, &m, &r->inputs[i], err);
 	}
-	free(files);
+	if (is_read)
+		take_best(r, &m);
+	free(m.candidates);
+	free(m.files);
 	return is_read;
 }
 
@@ -956,16 +1040,37 @@ decide_unknown(struct resume *r, struct input *input, int64_t floor_us)
 	}
 	input->action = RESUME_BEGIN;
 	for (size_t i = 0; i < r->entries_count && !input->is_pipe; i++) {
-		const struct entry *entry = r->entries[i];
+		struct entry *entry = r->entries[i];
 
-		if (entry->is_pipe || entry->is_taken || entry->offset == 0 || strcmp(entry->path, input->path) != 0)
+		if (entry->is_pipe || entry->is_taken || is_bare(entry) || strcmp(entry->path, input->path) != 0)
 			continue;
 		wm_buf_addf(&line,
 			"%s: is another file now; what was under this name, processed up to byte %" PRIu64
 			", is not among the inputs",
 			show(wm_span_of(entry->path), &shown), entry->offset);
 		note(r, &line);
+		entry->is_told = true;
 		return;
+	}
+}
+
+/* Says what the run before was to read to its end, did not, and is no input of this one: what is left of it would be missed by nobody. */
+static void
+tell_left(struct resume *r)
+{
+	for (size_t i = 0; i < r->entries_count; i++) {
+		const struct entry *entry = r->entries[i];
+		struct shown shown;
+		struct wm_buf line;
+
+		if (entry->is_pipe || entry->is_taken || entry->is_told || entry->is_at_end || !entry->is_operand)
+			continue;
+		wm_buf_init(&line, WM_BUF_UNBOUNDED);
+		wm_buf_addf(&line,
+			"%s: was read up to byte %" PRIu64
+			" when the run before ended, and is not among the inputs: name it to have the rest",
+			show(wm_span_of(entry->path), &shown), entry->offset);
+		note(r, &line);
 	}
 }
 
@@ -1021,6 +1126,7 @@ decide_inputs(struct resume *r, struct wm_err *err)
 		else
 			decide_unknown(r, input, floor_us);
 	}
+	tell_left(r);
 	for (size_t i = 0; i < r->entries_count; i++)
 		r->entries[i]->is_operand = false;
 	for (size_t i = 0; i < r->inputs_count; i++) {
@@ -1164,8 +1270,8 @@ resume_start(const struct resume *r, size_t input)
 
 	if (start.action != RESUME_BEGIN && start.action != RESUME_TOO_OLD)
 		start.position = (struct resume_position){ entry->offset, entry->lines, entry->is_at_end,
-			wm_buf_span(&entry->tail), wm_buf_span(&entry->position), wm_buf_span(&entry->layout),
-			entry->read_bytes, entry->is_pipe ? entry->head_hash : 0 };
+			entry->has_no_rows, wm_buf_span(&entry->tail), wm_buf_span(&entry->position),
+			wm_buf_span(&entry->layout), entry->read_bytes, entry->is_pipe ? entry->head_hash : 0 };
 	return start;
 }
 
@@ -1230,6 +1336,7 @@ resume_set_input(struct resume *r, size_t input, int fd, const struct resume_pos
 	entry->offset = position->offset;
 	entry->lines = position->lines;
 	entry->is_at_end = position->is_at_end;
+	entry->has_no_rows = position->has_no_rows;
 	set_buf(&entry->tail, position->tail);
 	set_buf(&entry->position, position->position);
 	set_buf(&entry->layout, position->layout);

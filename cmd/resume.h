@@ -132,10 +132,11 @@ enum resume_action {
 
 /* Where an input stood; also what it is told with resume_set_input(). A span of resume_start() is borrowed until another text is set for it. */
 struct resume_position {
-	uint64_t offset;         /* bytes processed: whole records, the tail not counted */
-	uint64_t lines;          /* and lines */
-	bool is_at_end;          /* the end was met */
-	struct wm_span tail;     /* of a pipe: bytes behind offset that are no whole record yet */
+	uint64_t offset;     /* bytes processed: whole records, the tail not counted */
+	uint64_t lines;      /* and lines */
+	bool is_at_end;      /* the end was met */
+	bool has_no_rows;    /* all that was processed is a header, or blank: another file may begin with the same */
+	struct wm_span tail; /* of a pipe: bytes behind offset that are no whole record yet */
 	struct wm_span position; /* --position: the last value of its column */
 	struct wm_span layout;   /* what the reader knows of it: format, delimiter, header */
 	uint64_t read_bytes;     /* of a pipe that was read from its first byte: all that was; 0: not known */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum input_flag { INPUT_PIPE = 1, INPUT_AT_END = 2, INPUT_OPERAND = 4 };
+enum input_flag { INPUT_PIPE = 1, INPUT_AT_END = 2, INPUT_OPERAND = 4, INPUT_NO_ROWS = 8 };
 
 /* Bytes of the shortest items, so that a count can be compared with the bytes left. */
 #define INPUT_BYTES_LEAST 70
@@ -101,7 +101,7 @@ sections_put_input(const struct sections_input *input, struct wm_buf *out)
 {
 	wm_put_u8(out,
 		(uint8_t)((input->is_pipe ? INPUT_PIPE : 0) | (input->is_at_end ? INPUT_AT_END : 0) |
-			(input->is_operand ? INPUT_OPERAND : 0)));
+			(input->is_operand ? INPUT_OPERAND : 0) | (input->has_no_rows ? INPUT_NO_ROWS : 0)));
 	wm_put_span(out, input->path);
 	wm_put_u64(out, input->device);
 	wm_put_u64(out, input->inode);
@@ -125,6 +125,7 @@ sections_get_input(struct wm_get *in, struct sections_input *input)
 	input->is_pipe = (flags & INPUT_PIPE) != 0;
 	input->is_at_end = (flags & INPUT_AT_END) != 0;
 	input->is_operand = (flags & INPUT_OPERAND) != 0;
+	input->has_no_rows = (flags & INPUT_NO_ROWS) != 0;
 	input->path = get_path(in);
 	input->device = wm_get_u64(in);
 	input->inode = wm_get_u64(in);

@@ -48,6 +48,7 @@ struct sections_input {
 	bool is_pipe;
 	bool is_at_end;
 	bool is_operand;
+	bool has_no_rows;
 	struct wm_span path; /* without NUL */
 	uint64_t device;
 	uint64_t inode;

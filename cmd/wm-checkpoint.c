@@ -429,6 +429,7 @@ dump_positions(const struct contents *c, struct wm_buf *out)
 		put_flag(out, "pipe", input->is_pipe);
 		put_flag(out, "at_end", input->is_at_end);
 		put_flag(out, "operand", input->is_operand);
+		put_flag(out, "no_rows", input->has_no_rows);
 		put_count(out, "place", input->place);
 		put_count(out, "device", input->device);
 		put_count(out, "inode", input->inode);

@@ -62,6 +62,7 @@ struct go_on {
 	enum wm_cut_state state; /* there */
 	uint64_t offset;
 	uint64_t lines;
+	bool has_no_rows;
 	size_t header_len; /* bytes at the begin of the buffer that repeat the header, and are none of the input */
 	size_t rest_len;   /* bytes behind them that were read before */
 };
@@ -93,6 +94,7 @@ struct wm_reader {
 	bool is_borrowed;      /* fd is not ours to close */
 	bool is_at_end;
 	uint64_t read_offset; /* where data[end] stands */
+	uint64_t records_at;  /* where the records begin; UINT64_MAX before it is known */
 	size_t filled;        /* bytes that the last read gave */
 	struct go_on go_on;
 	uint64_t line; /* where data[begin] stands */
@@ -374,6 +376,7 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->line = 1;
 	reader->begin = reader->end = reader->looked = reader->filled = 0;
 	reader->read_offset = 0;
+	reader->records_at = UINT64_MAX;
 	reader->go_on = (struct go_on){ 0 };
 	reader->is_finding = false;
 	reader->has_lines = false;
@@ -1593,6 +1596,7 @@ wm_reader_open_at(struct wm_reader *reader, int fd, const char *name, const stru
 	go_on->is_continued = start->is_continued;
 	go_on->offset = start->offset;
 	go_on->lines = start->lines;
+	go_on->has_no_rows = start->has_no_rows;
 	bool is_begun = decode_input(reader, start->input);
 	if (!start->is_continued)
 		return;
@@ -1621,18 +1625,21 @@ wm_reader_position(const struct wm_reader *reader)
 
 	if (go_on->is_due && !go_on->is_continued)
 		return (struct wm_reader_position){ go_on->offset, go_on->lines, reader->stage == STAGE_CLOSED,
-			wm_span(end, 0) };
+			go_on->has_no_rows, wm_span(end, 0) };
 	if (go_on->is_due)
 		return (struct wm_reader_position){ go_on->offset, go_on->lines, reader->stage == STAGE_CLOSED,
+			go_on->has_no_rows,
 			wm_span(reader->data + go_on->header_len, reader->end - go_on->header_len) };
 	if (reader->stage == STAGE_CSV && reader->scan != NULL && reader->row < reader->scan->rows_count)
 		at = reader->batch + reader->scan->after[reader->scan->rows[reader->row]];
 	else if (reader->has_lines)
 		at -= wm_ndjson_left(reader->ndjson);
+	uint64_t offset = reader->read_offset - (uint64_t)(end - at);
 	return (struct wm_reader_position){
-		.offset = reader->read_offset - (uint64_t)(end - at),
+		.offset = offset,
 		.lines = reader->line - 1,
 		.is_at_end = reader->stage == STAGE_CLOSED,
+		.has_no_rows = offset <= reader->records_at,
 		.rest = wm_span(at, (size_t)(end - at)),
 	};
 }
@@ -1646,6 +1653,7 @@ wm_reader_position_before(const struct wm_reader *reader, const struct wm_record
 		return position;
 	size_t more = (size_t)(position.rest.data - rec->raw.data);
 	position.offset -= more;
+	position.has_no_rows = position.offset <= reader->records_at;
 	position.lines = rec->line - 1;
 	position.rest = wm_span(rec->raw.data, position.rest.len + more);
 	position.is_at_end = false;
@@ -1736,6 +1744,8 @@ arrive(struct wm_reader *reader, struct wm_err *err)
 
 	if (reader->stage < STAGE_CSV)
 		result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
+	if (result == PASSED && reader->records_at == UINT64_MAX)
+		reader->records_at = reader->read_offset - unread(reader).len;
 	if (result == PASSED && reader->go_on.is_due)
 		result = reach(reader, err);
 	if (result == PASSED && reader->go_on.is_joining)

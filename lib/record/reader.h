@@ -120,9 +120,10 @@ void wm_reader_open(struct wm_reader *reader, int fd, const char *name);
 
 /* How far the current input, or the last one, was taken. */
 struct wm_reader_position {
-	uint64_t offset;     /* bytes of records that were handed out, of lines that are none, and of the header */
-	uint64_t lines;      /* and lines of these */
-	bool is_at_end;      /* its end was met */
+	uint64_t offset; /* bytes of records that were handed out, of lines that are none, and of the header */
+	uint64_t lines;  /* and lines of these */
+	bool is_at_end;  /* its end was met */
+	bool has_no_rows; /* nothing stands before offset but a header; the same as told to wm_reader_open_at() until its records are reached */
 	struct wm_span rest; /* what was read behind offset; borrowed until the next call */
 };
 struct wm_reader_position wm_reader_position(const struct wm_reader *reader);
@@ -136,6 +137,7 @@ void wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out);
 struct wm_reader_start {
 	uint64_t offset;
 	uint64_t lines;
+	bool has_no_rows;
 	struct wm_span input; /* of wm_reader_encode_input() */
 	/* fd gives what follows rest, which is what was read behind offset; else it gives the input from its first byte, so that its header is
 	   read once more. */

@@ -735,6 +735,7 @@ toy_lines(struct toy *toy, size_t input, int fd, struct wm_span text)
 	struct resume_position at = resume_start(toy->r, input).position;
 	const char *end;
 
+	at.is_at_end = false;
 	while ((end = text.len == 0 ? NULL : memchr(text.data, '\n', text.len)) != NULL) {
 		size_t len = (size_t)(end - text.data) + 1;
 
@@ -1184,6 +1185,60 @@ test_inputs(void)
 		"number:line\n1:one\n2:two\n3:three\n4:four\n5:six\n6:five\n7:eight\n8:seven\n9:nine\n10:nine\n"
 		"11:other, and longer\n12:other, and longer\n",
 		"each line was read once");
+	disk_free(disk);
+}
+
+/* A part of which little was read takes no other's place: what reaches furthest is found first. */
+static void
+test_rotation(void)
+{
+	const char *inputs[] = { "/d/log.1", "/d/log" };
+	struct disk *disk = disk_new(3);
+	struct run run = { .inputs = inputs, .inputs_count = 2, .out = "/d/out" };
+
+	append_text(disk, "/d/log.1", "");
+	append_text(disk, "/d/log", "1\n2\n");
+	expect_run(disk, &run, BEGIN BEGIN, "", "an empty part, and a log");
+	move(disk, "/d/log", "/d/log.1");
+	append_text(disk, "/d/log", "begin\n");
+	expect_run(disk, &run, DONE BEGIN, "", "the empty part was rotated out: the log is found under its name");
+	move(disk, "/d/log", "/d/log.1");
+	append_text(disk, "/d/log", "begin\n3\n");
+	expect_run(disk, &run, BEGIN SEEK, "/d/log.1: is another file now",
+		"the new log begins as the one before it: its beginning is taken for that, and read there");
+	append_text(disk, "/d/log", "4\n");
+	move(disk, "/d/log", "/d/log.1");
+	append_text(disk, "/d/log", "5\n");
+	expect_run(disk, &run, SEEK BEGIN, "", "and is found where that one was, which begins the same");
+	/* copytruncate over a part that begins the same. */
+	set_length(disk, "/d/log.1", 0);
+	append_text(disk, "/d/log.1", "5\n");
+	expect_run(disk, &run, BEGIN DONE, "/d/log.1: is another file now", "a copy beside its original");
+	append_text(disk, "/d/log", "6\n");
+	expect_run(disk, &run, DONE SEEK, "", "which grows");
+	append_text(disk, "/d/log.1", "6\n");
+	set_length(disk, "/d/log", 0);
+	append_text(disk, "/d/log", "7\n");
+	expect_run(disk, &run, DONE BEGIN, "/d/log.1: is taken for what was /d/log, and goes on at byte 4",
+		"and is truncated");
+	tap_span(wm_buf_span(contents(disk, "/d/out")),
+		"number:line\n1:1\n2:2\n3:begin\n4:begin\n5:3\n6:4\n7:5\n8:5\n9:6\n10:7\n", "each line was read once");
+
+	/* Stopped before its end, and gone. */
+	append_text(disk, "/d/log", "8\n9\n");
+	run.commit_chance = 1;
+	disk->stop = STOP_KILL;
+	disk->calls = 0;
+	disk->stop_at = 120;
+	bool is_done = toy_run(disk, &run);
+	tap_ok(!is_done, "killed behind the first line of two");
+	recover(disk);
+	move(disk, "/d/log", "/d/away");
+	run.inputs_count = 1;
+	expect_run(disk, &run, DONE,
+		"/d/log: was read up to byte 4 when the run before ended, and is not among the inputs",
+		"what a run was stopped in and is not there is said");
+	expect_run(disk, &run, DONE, "", "once");
 	disk_free(disk);
 }
 
@@ -1872,6 +1927,7 @@ int
 main(void)
 {
 	test_inputs();
+	test_rotation();
 	test_content();
 	test_age();
 	test_outputs();
