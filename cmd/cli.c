@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/terminal.h"
+#include "cmd/uses.h"
 #include "lib/base/buf.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
@@ -1026,27 +1027,6 @@ check_ofmt(const struct cli_common *common)
 			shown(common->ofmt).text);
 }
 
-/* No file is named by two options. What stands below /dev is no file: /dev/null may take all. */
-static void
-check_paths(const struct cli_option *table, const void *options)
-{
-	for (const struct cli_option *a = table; a->name != NULL; a++) {
-		const char *path =
-			a->type == CLI_PATH ? *(const char *const *)((const char *)options + a->offset) : NULL;
-
-		if (path == NULL || strncmp(path, "/dev/", 5) == 0)
-			continue;
-		for (const struct cli_option *b = table; b != a; b++) {
-			const char *other =
-				b->type == CLI_PATH ? *(const char *const *)((const char *)options + b->offset) : NULL;
-
-			if (other != NULL && strcmp(path, other) == 0)
-				cli_misuse("--%s and --%s: both name '%s': give each a file of its own", b->name,
-					a->name, shown(path).text);
-		}
-	}
-}
-
 /* --files0-from: its list becomes the operands. */
 static void
 read_names(struct cli_common *common)
@@ -1274,6 +1254,9 @@ check_reports(struct cli_common *common)
 	if (metrics != NULL && (len < sizeof(suffix) - 1 || strcmp(metrics + len - (sizeof(suffix) - 1), suffix) != 0))
 		cli_misuse("--metrics: '%s' does not end in .prom: the textfile collector reads no other file",
 			shown(metrics).text);
+	if (metrics != NULL && len >= sizeof(suffix) - 1 &&
+		(len == sizeof(suffix) - 1 || metrics[len - sizeof(suffix)] == '/'))
+		cli_misuse("--metrics: '%s' has no name before .prom: write NAME.prom", shown(metrics).text);
 	check_fail_late(common);
 }
 
@@ -1520,8 +1503,9 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 		argv[1 + files_count++] = argv[optind];
 	common->files = (const char *const *)argv + 1;
 	common->files_count = files_count;
-	check_paths(parse.table, options);
 	check_common(tool, common);
+	if ((tool->groups & CLI_GROUP_INPUT) != 0)
+		uses_check(common, true);
 }
 
 void

@@ -202,19 +202,14 @@ open_file(const char *file, struct wm_err *err)
 void
 inputs_begin(struct inputs *inputs)
 {
-	bool has_standard_input = false;
 	struct stat found;
 	struct wm_err err;
 
 	for (size_t i = 0; i < inputs->files_count; i++) {
 		const char *file = inputs->files[i];
 
-		if (is_standard_input(file)) {
-			if (has_standard_input)
-				cli_misuse("standard input is named twice");
-			has_standard_input = true;
+		if (is_standard_input(file))
 			continue;
-		}
 		if (stat(file, &found) == -1) {
 			(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", file, strerror(errno));
 			cli_die(&err);

@@ -72,56 +72,10 @@ put(struct outputs *outputs, struct wm_writer *writer, struct wm_span bytes)
 		fail(outputs, &err);
 }
 
-static bool
-is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Refuses a side file that is an input, standard output, or holds something that no option says what to do with. */
-static void
-check_side(const struct cli_common *common, const struct side *side)
-{
-	struct stat found, other;
-
-	if (side->path == NULL || stat(side->path, &found) == -1)
-		return;
-	if (S_ISDIR(found.st_mode))
-		cli_misuse("%s: %s is a directory: name a file", side->option, side->path);
-	if (!S_ISREG(found.st_mode))
-		return;
-	for (size_t i = 0; i < common->files_count; i++)
-		if (stat(common->files[i], &other) == 0 && is_same_file(&found, &other))
-			cli_misuse("%s: %s is also an input: name another file", side->option, side->path);
-	if (common->files_count == 0 && fstat(STDIN_FILENO, &other) == 0 && is_same_file(&found, &other))
-		cli_misuse("%s: %s is also the input: name another file", side->option, side->path);
-	if (common->out_path == NULL && fstat(STDOUT_FILENO, &other) == 0 && is_same_file(&found, &other))
-		cli_misuse("%s: %s is also standard output: name another file", side->option, side->path);
-	if (found.st_size > 0 && !common->append && !common->overwrite && common->checkpoint == NULL)
-		cli_misuse("%s: %s exists and is not empty: say --append or --overwrite, or name another file",
-			side->option, side->path);
-}
-
-static void
-check_pair(const struct side *a, const struct side *b)
-{
-	struct stat stat_a, stat_b;
-
-	if (a->path == NULL || b->path == NULL)
-		return;
-	if (strcmp(a->path, b->path) == 0 ||
-		(stat(a->path, &stat_a) == 0 && stat(b->path, &stat_b) == 0 && S_ISREG(stat_a.st_mode) &&
-			is_same_file(&stat_a, &stat_b)))
-		cli_misuse("%s and %s are the same file: name two", a->option, b->option);
-}
-
 struct outputs *
 outputs_open(const struct cli_common *common)
 {
 	struct outputs *outputs = wm_calloc(1, sizeof(struct outputs));
-	struct side *sides[] = { &outputs->out, &outputs->late[0], &outputs->late[1], &outputs->duplicates,
-		&outputs->rejects, &outputs->report };
-	size_t count = sizeof(sides) / sizeof(sides[0]);
 
 	outputs->common = common;
 	outputs->out = (struct side){ .option = "--out", .path = common->out_path };
@@ -131,11 +85,6 @@ outputs_open(const struct cli_common *common)
 	outputs->duplicates = (struct side){ .option = "--duplicates", .path = common->duplicates_path };
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
 	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
-	for (size_t i = 0; i < count; i++) {
-		check_side(common, sides[i]);
-		for (size_t j = 0; j < i; j++)
-			check_pair(sides[j], sides[i]);
-	}
 	wm_buf_init(&outputs->line, WM_BUF_UNBOUNDED);
 	return outputs;
 }

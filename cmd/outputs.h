@@ -2,9 +2,8 @@
 /*
  * outputs - results and the side files of a streaming tool.
  *
- * Results go to standard output or --out. Side files (--late, --rejects,
- * --report) and --out are refused or accepted before
- * anything is read, and created when the stream begins. Every write is checked;
+ * Results go to standard output or --out. Side files (--late, --duplicates,
+ * --rejects, --report) and --out are created when the stream begins. Every write is checked;
  * a failure ends the process with status 3 and one line (none where the reader of
  * standard output has gone away).
  */
@@ -24,7 +23,7 @@ struct outputs;
 /* Descriptors 0, 1 and 2, where closed, are made to fail when used, so that no file is opened in their place. First of all. */
 void outputs_guard_descriptors(void);
 
-/* Checks the names of the side files; exits 2 for one that is in the way. */
+/* Their names were checked by uses_check(). */
 struct outputs *outputs_open(const struct cli_common *common);
 
 /* Creates the side files. Once, when nothing stands against the run any more. */

@@ -236,8 +236,6 @@ check_options(const struct options *opt)
 {
 	if (opt->common.files_count != 2)
 		cli_misuse("name two inputs, LEFT and RIGHT; one of them may be - for standard input");
-	if (strcmp(opt->common.files[0], "-") == 0 && strcmp(opt->common.files[1], "-") == 0)
-		cli_misuse("standard input is named twice");
 	if (opt->key != NULL && (opt->side_key[LEFT] != NULL || opt->side_key[RIGHT] != NULL))
 		cli_misuse("-k, or --left-key and --right-key: the keys have one name, or two");
 	if ((opt->side_key[LEFT] == NULL) != (opt->side_key[RIGHT] == NULL))

@@ -19,6 +19,7 @@
 
 #include "cmd/cli.h"
 #include "cmd/outputs.h"
+#include "cmd/uses.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
@@ -315,42 +316,41 @@ check_in_place(const struct options *opt)
 		cli_misuse("--backup: '%s' is no end of a file name: write .bak or ~", opt->backup);
 }
 
-static bool
-is_same_file(const struct stat *a, const struct stat *b)
+/* The backup takes the place of what stands under its name. */
+static void
+check_backup(const struct options *opt)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+	struct stat backup, file;
+	struct wm_buf path;
+
+	wm_buf_init(&path, WM_BUF_UNBOUNDED);
+	char *main_path = uses_resolve(opt->common.files[0]);
+	wm_buf_addf(&path, "%s%s%c", main_path == NULL ? "" : main_path, opt->backup, '\0');
+	for (size_t i = 1; i < opt->common.files_count && stat(path.data, &backup) == 0; i++) {
+		const char *name = opt->common.files[i];
+
+		if ((is_standard_input(name) ? fstat(STDIN_FILENO, &file) : stat(name, &file)) == 0 &&
+			file.st_dev == backup.st_dev && file.st_ino == backup.st_ino)
+			cli_misuse("--backup: %s would be replaced, and is also an input: write another suffix",
+				path.data);
+	}
+	free(main_path);
+	wm_buf_release(&path);
 }
 
 static void
 check_files(const struct options *opt)
 {
 	size_t count = opt->common.files_count;
-	bool is_partial = opt->partial || opt->keep_partial, has_standard_input = false, has_main = false;
-	struct stat main_file = { 0 }, file, out;
+	bool is_partial = opt->partial || opt->keep_partial;
 
 	if (count == 0)
 		cli_misuse("name MAIN, the finished table, and the late results: wm-merge ... MAIN LATE...");
 	if (count == 1 && !is_partial)
 		cli_misuse("'%s' is MAIN: name the late results behind it (- is standard input)", opt->common.files[0]);
-	for (size_t i = 0; i < count; i++) {
-		const char *name = opt->common.files[i];
-
-		if (is_standard_input(name)) {
-			if (has_standard_input)
-				cli_misuse("standard input is named twice");
-			has_standard_input = true;
-		}
-		if ((is_standard_input(name) ? fstat(STDIN_FILENO, &file) : stat(name, &file)) == -1 ||
-			!S_ISREG(file.st_mode))
-			continue;
-		if (has_main && is_same_file(&file, &main_file))
-			cli_misuse("%s is MAIN, and named as late results too: name it once", name);
-		if (!opt->in_place && fstat(STDOUT_FILENO, &out) == 0 && is_same_file(&file, &out))
-			cli_misuse("%s is also standard output: write > new && mv new %s", name, name);
-		if (i == 0)
-			main_file = file;
-		has_main = has_main || i == 0;
-	}
+	uses_check(&opt->common, !opt->in_place);
+	if (opt->in_place && opt->backup != NULL)
+		check_backup(opt);
 }
 
 static void

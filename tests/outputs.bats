@@ -113,3 +113,148 @@ $(tail -n +2 <<<"$want")"
 	wait "$pid"
 	assert_equal "$(tail -1 out)" "1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,3"
 }
+
+# What the folder holds, names and bytes; and which files there are, with what they lead to.
+folder() {
+	find . -printf '%p %y %l\n' | sort
+	find . -type f ! -path './out' -exec sha256sum {} + | sort
+}
+
+# untouched COMMAND...: is refused with status 2 and one line, and neither makes nor changes a file.
+untouched() {
+	local status=0 before
+	before=$(folder)
+	"$@" >../said 2>&1 </dev/null || status=$?
+	if [ "$status" -ne 2 ] || [ "$(wc -l <../said)" -ne 1 ] || [ "$before" != "$(folder)" ]; then
+		printf '%s: status %s\n' "$*" "$status"
+		cat ../said
+		diff <(echo "$before") <(folder)
+		return 1
+	fi
+}
+
+@test "no output is another, whatever their names: nothing is made or changed" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	mkdir deeper
+	ln -s new.csv link # of what is not there yet
+	ln -s ../new.csv deeper/link
+	options=(--late --duplicates --rejects --report --out)
+	for a in "${options[@]}"; do
+		for b in "${options[@]}"; do
+			[ "$a" != "$b" ] || continue
+			for other in new.csv ./new.csv "$PWD/new.csv" deeper/../new.csv link deeper/link; do
+				untouched "$bin/wm-dedup" -t ts -w 1s -k k "$a" new.csv "$b" "$other" in.csv
+			done
+		done
+	done
+	for a in "${options[@]}"; do
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k "$a" x.prom --metrics ./x.prom in.csv
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k "$a" new.csv -C ./new.csv in.csv
+		for beside in .lock .tmp .prev .prev.tmp; do
+			untouched "$bin/wm-dedup" -t ts -w 1s -k k "$a" "./st$beside" -C st in.csv
+		done
+		[ "$a" = --out ] || untouched "$bin/wm-dedup" -t ts -w 1s -k k --out o "$a" "$PWD/o.uncommitted" -C st in.csv
+	done
+	untouched "$bin/wm-join" -t ts -w 1s -k k --between 0s,1s --late-left new.csv --late-right ./new.csv in.csv in.csv
+	# devices take all
+	"$bin/wm-dedup" -q -t ts -w 1s -k k --late /dev/null --rejects /dev/null --report /dev/null in.csv >../said
+}
+
+@test "no output, and no file that goes with one, is an input" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	ln in.csv hard
+	ln -s in.csv soft
+	for option in --late --duplicates --rejects --report --out; do
+		for input in in.csv ./in.csv hard soft; do
+			untouched "$bin/wm-dedup" -t ts -w 1s -k k --append "$option" in.csv "$input"
+		done
+	done
+	for beside in st.lock st.tmp st.prev st.prev.tmp o.uncommitted; do
+		cp in.csv $beside
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k -C st --out o $beside
+		rm $beside
+		ln in.csv $beside
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k -C st --out o in.csv
+		rm $beside
+	done
+	printf 'in.csv\0' >list
+	untouched "$bin/wm-dedup" -t ts -w 1s -k k --files0-from list --overwrite --out list
+	printf 'ts,k\n' >names
+	untouched "$bin/wm-dedup" -t ts -w 1s -k k --columns @names --overwrite --out names in.csv
+	cp in.csv out
+	untouched bash -c "'$bin/wm-dedup' -t ts -w 1s -k k out >>out"
+	untouched bash -c "'$bin/wm-dedup' -t ts -w 1s -k k <out >>out"
+	cp in.csv in.csv.bak
+	untouched "$bin/wm-merge" -k ts --last k --in-place --backup .bak in.csv in.csv.bak
+}
+
+@test "what goes with a checkpoint takes the place of nothing else" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	for beside in lock tmp prev prev.tmp; do
+		for text in precious $'process\n' $'process 1 on x\nmore\n' $'\x89WMB'; do
+			printf '%s' "$text" >st.$beside
+			untouched "$bin/wm-dedup" -t ts -w 1s -k k -C st in.csv
+			assert_equal "$(sed "s|$PWD/||" ../said)" "wm-dedup: -C: st.$beside, which goes with it, \
+holds something else: move that away, or name another checkpoint"
+		done
+		rm st.$beside
+		ln -s in.csv st.$beside
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k -C st in.csv
+		rm st.$beside
+		mkdir st.$beside
+		untouched "$bin/wm-dedup" -t ts -w 1s -k k -C st in.csv
+		rmdir st.$beside
+	done
+	# what a run that was killed leaves there is no hindrance, whole or in part
+	"$bin/wm-dedup" -q -t ts -w 1s -k k -C st in.csv >../out
+	"$bin/wm-dedup" -q -t ts -w 1s -k k -C st in.csv >>../out
+	for len in 0 1 7 8 100 100000; do
+		head -c $len st >st.tmp
+		head -c $len st >st.prev.tmp
+		head -c $len <<<"process 1 on x" >st.lock
+		"$bin/wm-dedup" -q -t ts -w 1s -k k -C st in.csv >>../out
+	done
+	assert_equal "$(cat ../out)" $'ts,k\n1,a\n12,b\n40,a'
+}
+
+@test "one input under two names is refused; under one name it is read twice, and that is said" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	ln in.csv hard
+	ln -s in.csv soft
+	for other in ./in.csv hard soft; do
+		for tool in window sort stamp lag; do
+			options=()
+			[ $tool != window ] || options=(--tumbling 10s)
+			untouched "$bin/wm-$tool" -t ts -w 1s "${options[@]}" in.csv $other
+		done
+		untouched "$bin/wm-merge" -k ts --last k in.csv $other
+	done
+	untouched bash -c "'$bin/wm-stamp' -t ts -w 1s - ./in.csv <in.csv"
+	untouched bash -c "'$bin/wm-stamp' -t ts -w 1s - /dev/stdin <in.csv"
+	untouched bash -c "cat in.csv | '$bin/wm-stamp' -t ts -w 1s - /dev/stdin"
+	untouched bash -c "cat in.csv | '$bin/wm-join' -t ts -w 1s -k k --between 0s,1s - /dev/stdin"
+	mkfifo pipe
+	ln pipe pipe2
+	untouched "$bin/wm-stamp" -t ts -w 1s pipe pipe2
+	run -0 "$bin/wm-window" -t ts --tumbling 1m in.csv in.csv
+	assert_line --index 0 'wm-window: in.csv is named twice: its rows are read twice'
+	assert_line --partial ',8'
+	# a table may be joined with itself
+	run -0 --separate-stderr "$bin/wm-join" -q -t ts -w 1m -k ts --between 0s,0s in.csv ./in.csv
+	assert_equal "$(wc -l <<<"$output")" 5
+}
+
+@test "--metrics .prom has no name" {
+	run -2 window --metrics .prom in.csv
+	assert_output "wm-window: --metrics: '.prom' has no name before .prom: write NAME.prom"
+	run -2 window --metrics ./.prom in.csv
+	[ ! -e .prom ]
+}

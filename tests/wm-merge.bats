@@ -104,7 +104,7 @@ merged() {
 	failed 2 "main.csv:1: no column 'kk': there are: k, n, m" -k kk main.csv late.csv
 	failed 2 "--max: 'n' is in --sum too" -k k --sum n --max n main.csv late.csv
 	failed 2 "--sum: 'k' is in -k too" -k k --sum k main.csv late.csv
-	failed 2 "main.csv is MAIN, and named as late results too" -k k main.csv ./main.csv
+	failed 2 "main.csv and ./main.csv are one file: name it once" -k k main.csv ./main.csv
 	failed 2 "standard input is named twice" -k k - -
 	failed 2 "leave out -k" --replace 1,2 -t k -k k main.csv late.csv
 	failed 2 "name the column of the time with -t" --replace 2024-01-01,2024-01-02 main.csv late.csv

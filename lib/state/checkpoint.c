@@ -359,6 +359,12 @@ take_tool(const char *bytes, char *tool)
 	return len > 0;
 }
 
+bool
+wm_checkpoint_begins(struct wm_span bytes)
+{
+	return memcmp(bytes.data, MAGIC, bytes.len < MAGIC_BYTES ? bytes.len : MAGIC_BYTES) == 0;
+}
+
 static bool
 parse_header(struct wm_checkpoint *checkpoint, const struct origin *origin, struct place *place)
 {
@@ -370,7 +376,7 @@ parse_header(struct wm_checkpoint *checkpoint, const struct origin *origin, stru
 		return false;
 	if (bytes.len == 0)
 		return wm_err_set(place->err, WM_ERR_IO, "%s: damaged: it is empty", place->path);
-	if (memcmp(bytes.data, MAGIC, bytes.len < MAGIC_BYTES ? bytes.len : MAGIC_BYTES) != 0)
+	if (!wm_checkpoint_begins(bytes))
 		return wm_err_set(place->err, WM_ERR_IO, "%s: is no checkpoint: it does not begin as one", place->path);
 	if (bytes.len < HEADER_BYTES)
 		return fail_damaged(place, "the file ends here");

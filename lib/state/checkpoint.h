@@ -119,6 +119,9 @@ struct wm_checkpoint {
 	struct wm_checkpoint_state *state;
 };
 
+/* Whether a file that begins with these bytes is a checkpoint, whole or not: written in part it may hold less than its first ones. */
+bool wm_checkpoint_begins(struct wm_span bytes);
+
 /*
  * Verifies the bytes of a checkpoint, called path in messages, and finds its sections. Sections above section_bytes_max
  * are WM_ERR_LIMIT; all else that is wrong is WM_ERR_IO, and the message says what and where.
