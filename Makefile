@@ -50,7 +50,7 @@ UNIT := \
 	csv cut display fields foreign header lines ndjson reader record scan stamps writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
-	checkpoint expiry index keyed ordered places pool queue series shelves table \
+	checkpoint expiry index keyed ordered places pool queue series shelves table walk \
 	dedup fill join keys lag merge sessions slices sort windowing \
 	held memory metrics progress report resume terminal
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
 /* How much of an arena may be left by replaced cells, beside as much as was in use. */
@@ -139,16 +140,57 @@ wm_slices_add_to_runs(struct wm_slices *slices, int64_t number, struct wm_span k
 	}
 }
 
+/* Entries of one table on their way into another. With many keys each of these steps would wait for memory, so it is asked for by some at once. */
+#define PIECE_MAX 16
+
+struct piece {
+	const struct wm_entry *entries[PIECE_MAX];
+	struct wm_entry *targets[PIECE_MAX];
+	size_t count;
+};
+
+/* The next entries of a table, and those of the same keys in another, their cells begun where they are new; false at the end. */
+static bool
+take_piece(const struct wm_slices *slices, struct wm_table *into, const struct wm_table *from, size_t *at,
+	struct piece *piece)
+{
+	uint64_t hashes[PIECE_MAX];
+	const struct wm_entry *entry;
+
+	for (piece->count = 0; piece->count < PIECE_MAX && (entry = wm_table_next(from, at)) != NULL; piece->count++) {
+		__builtin_prefetch(entry);
+		__builtin_prefetch((const char *)entry + 64);
+		piece->entries[piece->count] = entry;
+	}
+	for (size_t i = 0; i < piece->count; i++) {
+		hashes[i] = wm_hash(wm_entry_key(piece->entries[i]), piece->entries[i]->tag);
+		if (into->slots != NULL)
+			wm_table_fetch_place(into, hashes[i]);
+	}
+	for (size_t i = 0; i < piece->count && into->slots != NULL; i++)
+		wm_table_fetch_entry(into, hashes[i]);
+	for (size_t i = 0; i < piece->count; i++) {
+		bool is_new;
+
+		entry = piece->entries[i];
+		piece->targets[i] = wm_table_put_hashed(into, wm_entry_key(entry), entry->tag, hashes[i], &is_new);
+		if (is_new)
+			wm_slices_begin_cell(slices, into, piece->targets[i]);
+	}
+	return piece->count != 0;
+}
+
 static void
 merge_table(const struct wm_slices *slices, struct wm_table *into, const struct wm_table *from)
 {
+	struct piece piece;
 	size_t at = 0;
 
-	for (const struct wm_entry *entry; (entry = wm_table_next(from, &at)) != NULL;) {
-		struct wm_entry *target = wm_slices_entry(slices, into, wm_entry_key(entry), entry->tag);
-
-		wm_agg_cell_merge(slices->agg, wm_entry_value(target), &into->arena, wm_entry_value(entry));
-	}
+	wm_table_expect(into, from->count);
+	while (take_piece(slices, into, from, &at, &piece))
+		for (size_t i = 0; i < piece.count; i++)
+			wm_agg_cell_merge(slices->agg, wm_entry_value(piece.targets[i]), &into->arena,
+				wm_entry_value(piece.entries[i]));
 }
 
 /* The table of the run of 2^level slices from place << level: made when first asked for. NULL if it holds nothing. */
@@ -298,35 +340,55 @@ struct counted {
 	int64_t unused;
 };
 
+/* Counts the windows of the keys of a slice that were not counted with a slice before. */
+static uint64_t
+count_keys(struct wm_table *keys, const struct wm_cells *cells, int64_t window_first)
+{
+	uint64_t count = 0;
+	size_t place = 0;
+
+	for (const struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;) {
+		bool is_new;
+		struct counted *counted = wm_entry_value(wm_table_put(keys, wm_entry_key(entry), entry->tag, &is_new));
+
+		if (is_new || counted->window_next < window_first)
+			counted->window_next = window_first;
+		/* The one behind the last of the slice before. */
+		if (counted->window_next > cells->at.window_last)
+			continue;
+		count += (uint64_t)(cells->at.window_last - counted->window_next) + 1;
+		counted->window_next = cells->at.window_last + 1;
+	}
+	return count;
+}
+
 uint64_t
 wm_slices_count_windows(const struct wm_slices *slices, int64_t window_first)
 {
 	struct wm_ordered_at at = wm_ordered_seek(&slices->map, INT64_MIN);
+	const struct wm_cells *cells = wm_ordered_next(&slices->map, &at, NULL), *next;
 	struct wm_table keys;
 	uint64_t count = 0;
 
 	wm_table_init(&keys, sizeof(struct counted));
 	/* From slice to slice neither the first nor the last window goes back. */
-	for (const struct wm_cells *cells; (cells = wm_ordered_next(&slices->map, &at, NULL)) != NULL;) {
-		size_t place = 0;
+	for (bool is_shared = false; cells != NULL; cells = next) {
+		int64_t first = cells->at.window_first > window_first ? cells->at.window_first : window_first;
+		bool is_shared_before = is_shared;
 
-		if (cells->at.window_last < window_first)
+		next = wm_ordered_next(&slices->map, &at, NULL);
+		is_shared = next != NULL && next->at.window_first <= cells->at.window_last;
+		if (cells->at.window_last < first)
 			continue;
-		for (const struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;) {
-			bool is_new;
-			struct counted *counted =
-				wm_entry_value(wm_table_put(&keys, wm_entry_key(entry), entry->tag, &is_new));
-
-			if (is_new)
-				counted->window_next = window_first;
-			if (counted->window_next < cells->at.window_first)
-				counted->window_next = cells->at.window_first;
-			/* The one behind the last of the slice before. */
-			if (counted->window_next > cells->at.window_last)
-				continue;
-			count += (uint64_t)(cells->at.window_last - counted->window_next) + 1;
-			counted->window_next = cells->at.window_last + 1;
+		/* No other slice is in its windows, as in tumbling ones: keys need not be told apart. */
+		if (!is_shared && !is_shared_before) {
+			count += cells->table.count * ((uint64_t)(cells->at.window_last - first) + 1);
+			continue;
 		}
+		if (!is_shared_before)
+			wm_table_release(&keys);
+		wm_table_expect(&keys, cells->table.count);
+		count += count_keys(&keys, cells, first);
 	}
 	wm_table_release(&keys);
 	return count;
@@ -389,19 +451,22 @@ bool
 wm_slices_pack(const struct wm_slices *slices, struct wm_cells *cells)
 {
 	struct wm_table packed;
+	struct piece piece;
 	size_t at = 0;
 
 	if (cells->table.arena.bytes <= 2 * cells->packed_bytes + LITTER_BYTES)
 		return false;
 
 	wm_table_init(&packed, cells->table.value_bytes);
-	for (const struct wm_entry *entry; (entry = wm_table_next(&cells->table, &at)) != NULL;) {
-		struct wm_entry *target = wm_slices_entry(slices, &packed, wm_entry_key(entry), entry->tag);
-		const char *from = wm_entry_value(entry);
-		char *to = wm_entry_value(target);
+	wm_table_expect(&packed, cells->table.count);
+	while (take_piece(slices, &packed, &cells->table, &at, &piece)) {
+		for (size_t i = 0; i < piece.count; i++) {
+			const char *from = wm_entry_value(piece.entries[i]);
+			char *to = wm_entry_value(piece.targets[i]);
 
-		wm_agg_cell_merge(slices->agg, to, &packed.arena, from);
-		memcpy(to + slices->cell_bytes, from + slices->cell_bytes, slices->own_bytes);
+			wm_agg_cell_merge(slices->agg, to, &packed.arena, from);
+			memcpy(to + slices->cell_bytes, from + slices->cell_bytes, slices->own_bytes);
+		}
 	}
 	wm_table_release(&cells->table);
 	cells->table = packed;

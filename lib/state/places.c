@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/state/walk.h"
 
 #define SLOTS_MIN 8
 
@@ -144,13 +145,7 @@ wm_places_walk(const struct wm_places *places, size_t *at)
 {
 	if (places->slots == NULL)
 		return NULL;
-	while (*at <= places->mask) {
-		uint64_t slot = places->slots[(*at)++];
-
-		if (slot != 0)
-			return object_of(slot);
-	}
-	return NULL;
+	return object_of(wm_walk_next(places->slots, places->mask, at));
 }
 
 size_t

@@ -6,6 +6,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/state/walk.h"
 
 #define SLOTS_MIN 8
 
@@ -168,13 +169,7 @@ wm_table_next(const struct wm_table *table, size_t *at)
 {
 	if (table->slots == NULL)
 		return NULL;
-	while (*at <= table->mask) {
-		uint64_t slot = table->slots[(*at)++];
-
-		if (slot != 0)
-			return entry_of(slot);
-	}
-	return NULL;
+	return entry_of(wm_walk_next(table->slots, table->mask, at));
 }
 
 size_t
