@@ -703,6 +703,25 @@ tell_partial(const struct inputs *inputs, const struct source *source)
 			inputs->common->checkpoint != NULL ? " for the next run" : "");
 }
 
+void
+inputs_tell_cut(const struct inputs *inputs)
+{
+	if (inputs->common->checkpoint != NULL || inputs->common->quiet)
+		return;
+	for (size_t i = 0; i < inputs->sources_count; i++) {
+		const struct source *source = &inputs->sources[i];
+		const char *name = inputs->files[source->file];
+		struct stat found;
+
+		/* A file is still there. */
+		if (!source->is_open || fstat(wm_reader_fd(source->reader), &found) == -1 || S_ISREG(found.st_mode) ||
+			wm_reader_position_before(source->reader, NULL).rest.len == 0)
+			continue;
+		cli_warn("%s: stopped by a signal in the middle of a line, which is left",
+			is_standard_input(name) ? "standard input" : name);
+	}
+}
+
 /* Its position is told now: later it is closed. */
 static bool
 end_file(const struct inputs *inputs, struct source *source, struct wm_err *err)

@@ -62,6 +62,9 @@ void inputs_go_on(struct inputs *inputs);
 void inputs_set_pending(struct inputs *inputs, size_t source, const struct wm_record *rec);
 WM_MUST_CHECK bool inputs_tell_positions(struct inputs *inputs, struct wm_err *err);
 
+/* A signal ends the run: says so where a pipe was left in the middle of a line, which no run will see. */
+void inputs_tell_cut(const struct inputs *inputs);
+
 /* Whether an input was all read in a run before, so that it is not to be read now. Of sources side by side, that of a source. */
 bool inputs_is_done(const struct inputs *inputs, size_t source);
 

@@ -546,8 +546,10 @@ static bool
 begin_end(struct stream *s)
 {
 	bool is_flushed = s->common->eof == CLI_EOF_FLUSH || s->common->eof == CLI_EOF_DEFAULT;
-	bool is_stopped = stream_signals.stop_signal != 0 || s->run->is_at_limit;
+	bool is_stopped = stream_is_cut_short(s);
 
+	if (stream_signals.stop_signal != 0)
+		inputs_tell_cut(s->inputs);
 	stream_start_outputs(s, true);
 	s->phase = !is_stopped && is_flushed ? PHASE_FLUSH : PHASE_END;
 	return !is_stopped && ends_batch(s, true) && end_batch(s);
@@ -630,6 +632,9 @@ pause_for_input(struct stream *s)
 			show_bar(s);
 		if (!inputs_fill(s->inputs, s->input, &err))
 			stream_fail(s, &err);
+		/* The pipe may end as whatever wrote it got the same signal: an unfinished last line is no record then. */
+		if (stream_signals.stop_signal != 0 && wm_reader_filled(inputs_reader(s->inputs, s->input)).len == 0)
+			return begin_end(s);
 		s->is_hungry = false;
 		if (s->partner != NULL)
 			s->fed_at_us = stream_clock_us(CLOCK_MONOTONIC);
@@ -827,7 +832,7 @@ next_item(struct stream *s, int64_t due_us, struct stream_row *row)
 		if (s->phase == PHASE_END)
 			return STREAM_END;
 		s->phase = PHASE_END;
-		s->run->is_flushed = true;
+		s->run->flushed_count++;
 		row->watermark_us = WM_TIME_END;
 		row->watermark_before_us = s->watermark_us;
 		row->is_punctuated = false;

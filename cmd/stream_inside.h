@@ -88,7 +88,7 @@ struct run {
 	uint64_t state_bytes_a_row; /* what one may cost */
 	bool is_at_limit;
 	uint64_t rows_committed; /* rows_in at the last commit */
-	bool is_flushed;         /* the end of time was handed out */
+	size_t flushed_count;    /* streams of which the end of time was handed out */
 	struct report_state state;
 	struct metrics metrics;
 	struct progress progress;
@@ -209,6 +209,9 @@ bool stream_can_commit(const struct run *run);
 
 /* All that the records before let go was written: a commit. */
 void stream_commit(struct stream *s);
+
+/* Whether the run ends before its inputs do, and what is open is not written. */
+bool stream_is_cut_short(const struct stream *s);
 
 /* Before which row it is looked next whether the state is too large, or a commit due. */
 void stream_plan_attention(struct run *run);

@@ -378,10 +378,19 @@ stream_is_stopping(const struct stream *s)
 	return stream_signals.stop_signal != 0 || s->run->is_at_limit;
 }
 
+/* Without -C, --eof flush asks for what is open at a signal too: nothing else would have it. */
+bool
+stream_is_cut_short(const struct stream *s)
+{
+	bool is_flushed = s->run->keep == NULL && s->common->eof == CLI_EOF_FLUSH;
+
+	return s->run->is_at_limit || (stream_signals.stop_signal != 0 && !is_flushed);
+}
+
 bool
 stream_is_held(const struct stream *s)
 {
-	return stream_is_stopping(s) || s->is_strict_stop || s->common->eof == CLI_EOF_HOLD ||
+	return stream_is_cut_short(s) || s->is_strict_stop || s->common->eof == CLI_EOF_HOLD ||
 		s->common->eof == CLI_EOF_TRIGGER;
 }
 
@@ -521,7 +530,8 @@ end_of_run(const struct stream *s)
 {
 	const struct keep_state *kept = s->run->kept;
 
-	if (!s->run->is_flushed || kept == NULL || !kept->is_gone_by_flush)
+	/* One of two may have ended before a signal came. */
+	if (s->run->flushed_count != s->run->streams_count || kept == NULL || !kept->is_gone_by_flush)
 		return KEEP_HELD;
 	return s->has_watermark ? KEEP_CLOSED : KEEP_ANEW;
 }

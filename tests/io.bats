@@ -260,6 +260,24 @@ closed_stdout() {
 	done
 }
 
+@test "--eof flush, given, and a signal: what is open is written, then it dies of the signal" {
+	printf 'ts,k\n1,a\n12,b\n13,c\n4' >"$dir/in.csv"
+	printf 'ts,k\n1,a\n' >"$dir/right.csv"
+	for command in 'wm-window -w 5s --tumbling 10s' 'wm-sort -w 1h' 'wm-join -w 5s -k k --between 0s,0s --type left' \
+		'wm-dedup -w 1h -k k' 'wm-stamp -w 0s' 'wm-window -w 1h --tumbling 10s --trigger 100rows'; do
+		# shellcheck disable=SC2206
+		words=($command)
+		tool=${words[0]}
+		files=()
+		[ "${words[0]}" != wm-join ] || files=(- "$dir/right.csv")
+		head -n 4 "$dir/in.csv" | "$bin/${words[0]}" -q -t ts "${words[@]:1}" "${files[@]}" >"$dir/want"
+		attempt 143 'standard input: stopped by a signal in the middle of a line, which is left' \
+			tests/fault/interrupt.py SIGTERM "$dir/in.csv" "$bin/${words[0]}" -t ts "${words[@]:1}" --eof flush "${files[@]}"
+		cmp "$dir/want" "$dir/out"
+		! grep -E 'not written|held' "$dir/err" || return 1
+	done
+}
+
 @test "inputs that are missing, a directory, or fail when read" {
 	for tool in $(tools); do
 		options_of "$tool"

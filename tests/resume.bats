@@ -335,6 +335,34 @@ head_of_windows=window_start,window_end,count
 		1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1
 }
 
+# A pipeline that is stopped as a whole: what wrote the pipe dies of the signal too, and may have written half a line.
+@test "a signal as a pipe ends: the unfinished last line is kept, and is no record" {
+	local tool eof resume
+	printf 'ts,k\n1,a\n2,a\n12' >part
+	printf 'ts,k\n1,a\n2,a\n12345,a\n' >whole
+	: >none
+	declare -A commands=(
+		[stamp]="wm-stamp -t ts -w 0s" [dedup]="wm-dedup -t ts -w 1h -k ts" [sort]="wm-sort -t ts -w 0s"
+		[window]="wm-window -t ts -w 0s --tumbling 1s" [join]="wm-join -t ts -w 0s -k k --between 0s,0s --type left - none"
+	)
+	for tool in "${!commands[@]}"; do
+		# shellcheck disable=SC2206
+		local command=(${commands[$tool]})
+		command[0]=$bin/${command[0]}
+		"${command[@]}" -q <whole >want
+		for eof in '' '--eof flush' '--eof trigger'; do
+			for resume in auto replay; do
+				rm -f st* out
+				# shellcheck disable=SC2086
+				run -143 "$interrupt" SIGTERM,end part "${command[@]}" -q -C st $eof --resume $resume --out out
+				if [ $resume = auto ]; then tail -c +16 whole; else cat whole; fi |
+					"${command[@]}" -q -C st --eof flush --resume $resume --out out
+				cmp want out || { echo "$tool $eof $resume" && return 1; }
+			done
+		done
+	done
+}
+
 # The batches of the left are 1, 2, 3, 5, those of the right 1, 3, 4, 5: some of one side alone, and one of many rows.
 common_batches() {
 	printf '%s\n' n,ts,k,x 1,1,a,p 1,2,b,q 2,12,a,r 3,25,a,s 3,21,b,t 3,26,c,u 5,60,a,v 5,61,b,w >left.csv

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""interrupt.py SIGNAL INPUT COMMAND...: send a signal to a filter that waits for more input.
+"""interrupt.py SIGNAL[,end] INPUT COMMAND...: send a signal to a filter that waits for more input.
 
-The command gets INPUT through a pipe that stays open, and the signal once it has read all of it and blocks. Its outputs
-are those of this program; so is its status, as a shell shows it (128 + N). A command that is still there a second later
+The command gets INPUT through a pipe that stays open, and the signal once it has read all of it and blocks. With "end" the
+pipe ends before the command can act on the signal. Its outputs are those of this program; so is its status, as a shell shows it (128 + N). A command that is still there a second later
 is killed, and the status is 99.
 """
 
@@ -15,7 +15,8 @@ import sys
 import termios
 import time
 
-number = signal.Signals[sys.argv[1]]
+name, _, with_end = sys.argv[1].partition(",")
+number = signal.Signals[name]
 with open(sys.argv[2], "rb") as file:
     rows = file.read()
 with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE) as process:
@@ -26,7 +27,13 @@ with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE) as process:
         time.sleep(0.02)
         unread = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4))[0]
     time.sleep(0.1)  # from the read to what follows from it
-    process.send_signal(number)
+    if with_end:
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(number)
+        process.stdin.close()
+        process.send_signal(signal.SIGCONT)
+    else:
+        process.send_signal(number)
     try:
         status = process.wait(1)
     except subprocess.TimeoutExpired:
