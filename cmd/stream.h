@@ -155,6 +155,9 @@ void stream_set_patience(struct stream *s, enum stream_patience patience);
 /* Of two streams: whether it has something to give without waiting. */
 bool stream_is_ready(const struct stream *s);
 
+/* Of two streams: whether a record was read that has moved the watermark, and is not handed out yet. Nothing comes between these two. */
+bool stream_is_amid(const struct stream *s);
+
 /* How far the stream has come: its own watermark, without -w the highest event time; WM_TIME_NONE before the first. Tells which of two is behind. */
 int64_t stream_position_us(const struct stream *s);
 

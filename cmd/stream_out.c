@@ -12,7 +12,14 @@
 int64_t
 stream_position_us(const struct stream *s)
 {
-	return s->sources.combine.watermark_us;
+	/* Either has one source, whose watermark in a batch is ahead of the one in force. */
+	return s->sources.combine.sources[0].own.watermark_us;
+}
+
+bool
+stream_is_amid(const struct stream *s)
+{
+	return s->phase == PHASE_DELIVER || s->phase == PHASE_PUNCTUATION;
 }
 
 bool

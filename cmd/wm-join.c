@@ -421,6 +421,23 @@ state_of(const struct joiner *j)
 	};
 }
 
+/*
+ * The next watermark of a side at which a row can leave. In Spark the one of both decides: with the lower of them a side that is ahead lets
+ * nothing go by itself, and where one side has none nothing leaves before it has ended.
+ */
+static int64_t
+due_us(const struct joiner *j, enum wm_join_side side)
+{
+	enum wm_join_side other = (enum wm_join_side)(1 - side);
+	int64_t next_us = wm_join_due_us(j->join, side);
+
+	if (!j->options.is_spark || j->in_force_us[other] == WM_TIME_END)
+		return next_us;
+	if (!has_watermark(j, LEFT) || !has_watermark(j, RIGHT))
+		return WM_TIME_END;
+	return j->opt->common.policy == WM_POLICY_MAX || next_us <= j->in_force_us[other] ? next_us : WM_TIME_END;
+}
+
 /* Which side is to be read: the one that is behind, the left if none is. */
 static enum wm_join_side
 next_side(const struct joiner *j, enum wm_join_side last)
@@ -460,10 +477,11 @@ run(struct joiner *j)
 	while (!j->is_closed[LEFT] || !j->is_closed[RIGHT]) {
 		if (j->is_idle[1 - side] && stream_is_ready(j->streams[1 - side]))
 			j->is_idle[1 - side] = false;
-		side = next_side(j, side);
+		if (!stream_is_amid(j->streams[side]))
+			side = next_side(j, side);
 		struct stream *s = j->streams[side];
 		stream_set_patience(s, patience(j, side));
-		switch (stream_next(s, wm_join_due_us(j->join, side), &row)) {
+		switch (stream_next(s, due_us(j, side), &row)) {
 		case STREAM_RECORD:
 			judge(j, side, &row);
 			break;
@@ -471,6 +489,7 @@ run(struct joiner *j)
 			advance(j, side, &row);
 			break;
 		case STREAM_YIELD:
+			j->in_force_us[side] = row.watermark_us;
 			if (!j->opt->eager)
 				j->is_idle[side] = !j->is_idle[1 - side];
 			j->is_idle[1 - side] = false;
@@ -478,9 +497,12 @@ run(struct joiner *j)
 			break;
 		case STREAM_END:
 			j->is_closed[side] = true;
+			if (j->in_force_us[side] != WM_TIME_END)
+				j->in_force_us[side] = stream_watermark_us(s);
 			break;
 		case STREAM_TICK:
 		case STREAM_PUNCTUATION:
+			j->in_force_us[side] = row.watermark_us;
 			break;
 		}
 		if (stream_wants_state(s)) {

@@ -4,6 +4,8 @@
 
 rows       which rows come out, late ones and the ledger, for every type, condition, delay, trigger and format; and at a
            moment of the inputs that go on, no row without a match that could yet have one, and all others
+spark      the same with --compat spark, whose one watermark is worked out row by row; sides that are empty, have a header
+           alone, are rejected whole or end behind the other; every --trigger, --eof and --policy
 speed      pipes at random speeds, one or both, give the bytes that files give
 downstream --stamp: no row is late for wm-window behind it, and its windows are those of the rows that came out
 pipe       wm-join -w D writes what it does of sides that wm-stamp -w D has stamped, their columns aside
@@ -82,6 +84,7 @@ class Run:
                 is_bad = has_bad and number and rng.random() < 0.05
                 rows.append(Row(side, number, None if is_bad else now - behind, key, batch))
             self.sides.append(rows)
+        self.is_spark = False
         self.pick(has_watermark)
 
     def pick(self, has_watermark):
@@ -159,6 +162,8 @@ class Run:
 
     def is_over(self, row, watermark):
         """Whether the watermark of the other side says that no match can come."""
+        if self.is_spark and watermark != END:
+            return self.is_over_spark(row, watermark)
         if self.condition == "asof":
             return watermark > row.time_us
         if self.condition == "tumbling":
@@ -195,6 +200,110 @@ class Run:
                 if row not in matched and self.is_over(row, watermarks[1 - side]):
                     rows[(row, None) if side == 0 else (None, row)] += 1
         return rows
+
+    # The model with --compat spark: one watermark for both sides, so that it matters which is read
+
+    def pick_spark(self):
+        rng = self.rng
+        self.policy = rng.choice(["min", "min", "max"])
+        self.eof = rng.choice(["flush", "hold", "trigger"])
+        for side in rng.choice([(), (0,), (1,), (0, 1)]):
+            shape = rng.choice(["rows", "none", "bad"])
+            if shape == "none":
+                self.sides[side] = []
+            for row in self.sides[side] if shape == "bad" else ():
+                row.time_us = None
+
+    def can_leave(self):
+        """Whether the watermark alone lets rows go: if not, Spark runs no batch without data."""
+        return None not in self.delays and (self.condition != "between" or self.ends != [None, None])
+
+    def combined(self, in_force):
+        for side in (0, 1):
+            if self.delays[side] is None:
+                return in_force[1 - side]
+        return max(in_force) if self.policy == "max" and END not in in_force else min(in_force)
+
+    def judge_spark(self, sides):
+        """Says which rows are late; returns the watermark by which rows leave in the end, or None where none does."""
+        position = [-END if delay is None else 0 for delay in self.delays]  # of what was read
+        in_force, told = list(position), [-END, -END]
+        self.before = -END
+        highest = [-END, -END]
+
+        def tell(side):
+            """The watermark of a side as the rows that come are judged by it."""
+            us = in_force[side]
+            if us != END and self.delays[side] is not None:
+                us = self.combined(in_force) if self.can_leave() or not self.trigger else self.before
+            told[side] = max(told[side], us)
+            return told[side]
+
+        def advance(moved):
+            self.before = self.combined(in_force)
+            for side, us in moved:
+                in_force[side] = us
+            for side in (0, 1):
+                tell(side)
+
+        def read(row):
+            """A row is taken in, and judged."""
+            moves = row.key is not None or not self.has_key or row.side in PRESERVED.get(self.kind, ())
+            if moves:
+                highest[row.side] = max(highest[row.side], row.time_us)
+                position[row.side] = max(position[row.side], (highest[row.side] - (self.delays[row.side] or 0) // 1000 * 1000) // 1000 * 1000)
+            if not self.trigger and self.delays[row.side] is not None:
+                in_force[row.side] = position[row.side]
+            last = (row.time_us // self.size + 1) * self.size if self.condition == "tumbling" else row.time_us
+            row.is_late = tell(row.side) >= last and moves
+
+        watermark = lambda side: -END if self.delays[side] is None else position[side]
+        if self.trigger == "common":
+            for batch in sorted({row.batch for rows in sides for row in rows}):
+                moved = []
+                for side in (1, 0) if self.kind == "semi" else (0, 1):
+                    for row in sides[side]:
+                        if row.batch == batch and row.time_us is not None:
+                            read(row)
+                    # The last batch of a side ends with its input, if that is its end.
+                    is_last = batch >= max((row.batch for row in sides[side]), default=-1)
+                    if not is_last or self.eof != "hold":
+                        moved.append((side, watermark(side)))
+                advance(moved)
+            return self.combined(in_force) if None not in self.delays else None
+        at, counts, closed = [0, 0], [0, 0], [False, False]
+
+        def go_on(side):
+            """To a side's next row, the end of a batch, or its end."""
+            while at[side] < len(sides[side]) or (self.trigger and counts[side] == 7):
+                if self.trigger and counts[side] == 7:
+                    counts[side] = 0
+                    return advance([(side, watermark(side))])
+                row = sides[side][at[side]]
+                at[side], counts[side] = at[side] + 1, counts[side] + 1
+                if row.time_us is not None:
+                    return read(row)
+            closed[side] = True
+            if self.trigger and counts[side] and self.eof != "hold":
+                advance([(side, watermark(side))])
+            if self.eof == "flush":
+                advance([(side, END)])
+            return None
+
+        while not all(closed):
+            # How the result looks is told by the left, so that it comes first.
+            is_left = not closed[0] and (closed[1] or at[0] == 0 or position[0] <= position[1])
+            go_on(0 if is_left else 1)
+        return self.combined(in_force) if None not in self.delays else None
+
+    def is_over_spark(self, row, watermark):
+        """Whether the watermark of both says so: with inclusive ends a millisecond later, but for equal times."""
+        if self.condition != "between":
+            return watermark >= ((row.time_us // self.size + 1) * self.size if self.condition == "tumbling" else row.time_us + 1)
+        end, is_strict = self.ends[1 - row.side], self.strict[1 - row.side]
+        last = row.time_us + (end if row.side == 0 else -end)
+        is_equality = self.ends == [0, 0] and not any(self.strict)
+        return watermark >= (last if is_strict or is_equality else last + 1000)
 
     # The tool
 
@@ -262,6 +371,36 @@ def rows_stream(seed):
         out, _ = tool([*args, "--eof", "trigger"], run.write(part))
         fault = difference(f"held after {len(part[0])} and {len(part[1])} rows", run.read(out), named(run.answer(part, watermarks)))
     return fault and f"WM_SEED={seed}: {' '.join(args)}\n{fault}"
+
+
+def spark_stream(seed):
+    run = Run(seed)
+    run.is_spark = True
+    run.pick_spark()
+    watermark = run.judge_spark(run.sides)
+    # A bound on time that is far away: nothing here takes a second.
+    args = ["timeout", "-s", "KILL", "20", str(harness.BIN / "wm-join"), "--compat", "spark", *run.options(), "-o", "csv", "--policy", run.policy,
+            "--eof", run.eof, "--late-left", "late.l", "--late-right", "late.r", "-q", "--rejects", "rejects", "--report", "report"]
+    names = run.write(run.sides)
+    for side, rows in enumerate(run.sides):
+        if not rows and run.rng.random() < 0.5:
+            (FOLDER / names[side]).write_bytes(b"")
+    for name in ("report", "rejects", "late.l", "late.r"):
+        (FOLDER / name).unlink(missing_ok=True)
+    result = subprocess.run([*args, *names], cwd=FOLDER, capture_output=True, check=False)
+    where = f"WM_SEED={seed}: {' '.join([*args, *names])}\n"
+    if result.returncode != 0:
+        return where + f"exit status {result.returncode}\n{result.stderr.decode(errors='replace')}"
+    _, report = harness.read_report(FOLDER / "report")
+    rows = [row for side in run.sides for row in side]
+    late = sum(row.is_late for row in rows)
+    if fault := harness.ledger_fault(report):
+        return where + fault
+    if (report["rows_late"], report["rows_in"]) != (late, len(rows)):
+        return where + f"{report['rows_late']} late of {report['rows_in']} rows, {late} of {len(rows)} by the model"
+    over = END if run.eof == "flush" else -END if watermark is None else watermark
+    fault = difference("rows", run.read(result.stdout.decode()), named(run.answer(run.sides, (over, over))))
+    return fault and where + fault
 
 
 def feed(descriptor, data, rng):
@@ -371,6 +510,7 @@ def pipe_stream(seed):
 
 LAWS = {
     "rows": (rows_stream, 350, "random joins give the rows of the model, late ones and held ones too"),
+    "spark": (spark_stream, 400, "random joins with --compat spark end, and give the rows of the model"),
     "speed": (speed_stream, 60, "random joins give the same bytes at any speed"),
     "downstream": (downstream_stream, 250, "random joins have no row that is late behind them"),
     "pipe": (pipe_stream, 120, "random joins of stamped sides give what they give with -w"),
