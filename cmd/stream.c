@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/stream_inside.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -150,23 +151,6 @@ is_move_due(const struct stream *s, int64_t due_us)
 	return due_us <= s->watermark_us || (s->facts.tells_moves && s->watermark_us != s->watermark_before_us);
 }
 
-/* It has been silent for long enough; true if the operator is due by that. */
-static bool
-pass_silence(struct stream *s)
-{
-	int64_t now_us = stream_clock_us(CLOCK_MONOTONIC), silent_us = now_us - s->spoke_at_us;
-	struct wm_combine *combine = &s->sources.combine;
-
-	if (s->common->idle_wall.text != NULL)
-		wm_combine_idle_wall(combine, s->common->idle_wall.us, now_us);
-	if (s->common->idle_close.text != NULL && silent_us >= s->common->idle_close.us &&
-		s->watermark_us != WM_TIME_NONE) {
-		wm_combine_raise(combine, wm_time_add(s->watermark_us, silent_us));
-		s->spoke_at_us = now_us - s->common->idle_close.us;
-	}
-	return raise_each(s) && is_move_due(s, s->due_us);
-}
-
 bool
 stream_tells_layout(const struct stream *s)
 {
@@ -206,12 +190,40 @@ static bool
 end_batch(struct stream *s)
 {
 	s->watermark_before_us = s->watermark_us;
+	wm_combine_settle(&s->sources.combine);
 	if (s->has_watermark)
 		s->watermark_us = s->sources.combine.watermark_us;
 	wm_trigger_end(&s->trigger);
 	s->is_batch_full = false;
 	s->is_batch_ending = !s->facts.shares_batches;
 	return true;
+}
+
+/* Sources have become idle by the clock, or all is silent and it goes on; true if the operator is to know of it. */
+static bool
+pass_silence(struct stream *s, bool is_silent)
+{
+	int64_t now_us = stream_clock_us(CLOCK_MONOTONIC), silent_us = now_us - s->spoke_at_us;
+	struct wm_combine *combine = &s->sources.combine;
+	bool is_told;
+
+	if (s->common->idle_wall.text != NULL)
+		wm_combine_idle_wall(combine, s->common->idle_wall.us, now_us);
+	/* It goes on from where the data left it, so that it never is ahead of that by more than the silence. */
+	if (is_silent && stream_follows_clock(s))
+		wm_combine_raise(combine, wm_time_add(combine->data_us, silent_us));
+	if (s->is_each) {
+		is_told = raise_each(s) && is_move_due(s, s->due_us);
+	} else {
+		/* In a batch it waits for the end of that; between two it is a batch without records. */
+		if (s->trigger.is_open)
+			return false;
+		wm_combine_settle(combine);
+		is_told = s->has_watermark && combine->watermark_us > s->watermark_us && end_batch(s);
+	}
+	if (is_told)
+		s->told_at_us = now_us;
+	return is_told;
 }
 
 /* Whether the batch that is open ends with the end of one FILE, or of all of them. */
@@ -446,7 +458,6 @@ find_source(struct stream *s)
 	if (s->common->source_column != NULL &&
 		!sources_find(&s->sources, &s->rec.fields[s->source_field], now_us, &s->source, &err))
 		stream_fail(s, &err);
-	s->spoke_at_us = now_us;
 	return s->sources.can_be_idle && wm_combine_speak(&s->sources.combine, s->source, s->event_time_us, now_us);
 }
 
@@ -616,8 +627,10 @@ pause_for_input(struct stream *s)
 		return true;
 	case WAIT_BATCH_DUE:
 		return end_batch(s);
+	case WAIT_IDLE:
+		return pass_silence(s, false);
 	case WAIT_SILENCE:
-		return pass_silence(s);
+		return pass_silence(s, true);
 	case WAIT_SIGNAL:
 		if (stream_signals.wants_reopen != 0 && s->run->is_started)
 			stream_reopen(s);
@@ -626,6 +639,7 @@ pause_for_input(struct stream *s)
 			return begin_end(s);
 		break;
 	case WAIT_TICK:
+	case WAIT_NOTICE:
 		break;
 	case WAIT_INPUT:
 		if (s->run->progress.is_wanted)
@@ -699,6 +713,9 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 		stream_decide(s);
 	if (!s->is_settled)
 		stream_start_outputs(s, false);
+	/* What is rejected later ends a silence too. */
+	if (s->common->idle_close.text != NULL)
+		s->spoke_at_us = stream_clock_us(CLOCK_MONOTONIC);
 	if (s->common->position != NULL &&
 		!inputs_pass_position(s->inputs, s->input, &s->rec.fields[s->position_field]))
 		return false;
@@ -794,7 +811,18 @@ hand_out_watermark(struct stream *s, struct stream_row *row)
 		row->source = 0;
 	s->is_punctuated = false;
 	s->attend_row -= s->attend_row < STATE_ROWS_AN_ADVANCE ? s->attend_row : STATE_ROWS_AN_ADVANCE;
+	s->mark = (struct mark){ true, s->phase, s->run->report.rows_in, s->watermark_us };
 	return STREAM_WATERMARK;
+}
+
+/* Whether the operator is due by the watermark that it was told last. */
+static bool
+is_due_again(const struct stream *s, int64_t due_us)
+{
+	const struct mark *mark = &s->mark;
+
+	return due_us <= s->watermark_us && mark->is_set && mark->phase == s->phase &&
+		mark->rows_in == s->run->report.rows_in && mark->watermark_us == s->watermark_us;
 }
 
 /* Not the plain way: from wherever the stream stands to the next item. */
@@ -806,6 +834,7 @@ next_item(struct stream *s, int64_t due_us, struct stream_row *row)
 	if (s->is_ticking)
 		stream_finish_tick(s);
 	/* What the record before left due: a window that it changed; or it was the last of its batch. */
+	assert(!s->is_each || !is_due_again(s, due_us));
 	bool is_due = s->is_each ? due_us <= s->watermark_us : s->is_batch_full && end_batch(s);
 	if (is_due && s->is_each)
 		s->watermark_before_us = s->watermark_us;

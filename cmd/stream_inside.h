@@ -59,6 +59,14 @@ enum phase {
 	PHASE_END,
 };
 
+/* How far a stream has come: one that hands out the same watermark again without a step in between would do so for ever. */
+struct mark {
+	bool is_set;
+	enum phase phase;
+	uint64_t rows_in;
+	int64_t watermark_us;
+};
+
 /* Two columns at most make an event time: a date and a time of day. */
 #define TIME_COLUMNS_MAX 2
 
@@ -140,8 +148,10 @@ struct stream {
 	int64_t watermark_before_us;
 	bool is_punctuated;
 	bool is_notice_due;  /* it was not said yet that nothing is written without a watermark */
-	int64_t spoke_at_us; /* when the last record came; only where sources can be idle */
+	int64_t spoke_at_us; /* when the last record came; only with --idle-close */
+	int64_t told_at_us;  /* when a move without a record was handed out */
 	int64_t due_us;      /* the operator's */
+	struct mark mark;    /* how far it was when the last STREAM_WATERMARK was handed out */
 	struct wm_trigger trigger;
 	bool is_each;
 	bool is_batch_full; /* the record that was delivered is its batch's last */
@@ -169,7 +179,16 @@ struct stream {
 };
 
 /* What ends a wait. */
-enum wait_end { WAIT_INPUT, WAIT_YIELD, WAIT_BATCH_DUE, WAIT_SILENCE, WAIT_TICK, WAIT_SIGNAL };
+enum wait_end {
+	WAIT_INPUT,
+	WAIT_YIELD,
+	WAIT_BATCH_DUE,
+	WAIT_IDLE,    /* a source is, by the clock */
+	WAIT_SILENCE, /* the watermark has gone on with the clock */
+	WAIT_NOTICE,  /* it is to be said that nothing is written without a watermark */
+	WAIT_TICK,
+	WAIT_SIGNAL
+};
 
 /* What signals ask for. */
 struct stream_signals {
@@ -194,6 +213,9 @@ void stream_catch_signals(void);
 int64_t stream_clock_us(clockid_t clock);
 
 bool stream_is_commit_due(const struct stream *s);
+
+/* Whether the watermark goes on with the clock: in a batch it waits for the end of that. */
+bool stream_follows_clock(const struct stream *s);
 
 /* Before a read. */
 enum wait_end stream_wait(struct stream *s);

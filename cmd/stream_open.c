@@ -137,6 +137,10 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	wm_trigger_init(
 		&s->trigger, trigger_kind(common->trigger_word), common->trigger_rows, common->trigger_period_us);
 	s->is_each = s->trigger.kind == WM_TRIGGER_EACH;
+	if (!s->is_each)
+		wm_combine_set_batched(&s->sources.combine);
+	s->spoke_at_us = run->started_us;
+	s->told_at_us = run->started_us - TICK_US;
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
 	if (common->position != NULL)

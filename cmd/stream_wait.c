@@ -67,25 +67,47 @@ notice_no_watermark(struct stream *s)
 		 "order)");
 }
 
-/* When silence moves the watermark: a source has become idle, or windows are due as the watermark goes on with the clock. */
-static int64_t
-silence_due_us(const struct stream *s)
+bool
+stream_follows_clock(const struct stream *s)
 {
-	int64_t until_us = INT64_MAX;
+	return s->common->idle_close.text != NULL && s->watermark_us != WM_TIME_NONE && !s->trigger.is_open;
+}
 
-	if (s->common->idle_wall.text != NULL)
-		until_us = wm_combine_idle_wall_due_us(&s->sources.combine, s->common->idle_wall.us);
-	if (s->common->idle_close.text != NULL && s->watermark_us != WM_TIME_NONE &&
-		(s->due_us != WM_TIME_END || s->facts.tells_moves)) {
-		int64_t due_us = s->facts.tells_moves ? wm_time_add(s->watermark_us, TICK_US) : s->due_us;
-		int64_t needed_us = wm_time_sub(due_us, s->watermark_us);
-		int64_t silent_us = needed_us > s->common->idle_close.us ? needed_us : s->common->idle_close.us;
-		int64_t close_us = wm_time_add(s->spoke_at_us, silent_us);
+/*
+ * When the watermark has gone on with the clock so far that the operator is due, or that it is to be told; INT64_MAX: never. What is told
+ * stands in the output, so that comes once a second.
+ */
+static int64_t
+close_due_us(const struct stream *s)
+{
+	bool tells = s->facts.tells_moves;
 
-		if (close_us < until_us)
-			until_us = close_us;
-	}
-	return until_us;
+	if (!stream_follows_clock(s) || (!tells && s->due_us == WM_TIME_END))
+		return INT64_MAX;
+	int64_t wanted_us = tells ? wm_time_add(s->watermark_us, TICK_US) : s->due_us;
+	/* The watermark is whole milliseconds. */
+	int64_t needed_us = wm_time_sub(wm_time_add(wanted_us, 999), s->sources.combine.data_us);
+	int64_t silent_us = needed_us > s->common->idle_close.us ? needed_us : s->common->idle_close.us;
+
+	return wm_time_add(s->spoke_at_us, silent_us);
+}
+
+/* When a source becomes idle by the clock; INT64_MAX: none does. */
+static int64_t
+idle_due_us(const struct stream *s)
+{
+	return s->common->idle_wall.text == NULL
+		? INT64_MAX
+		: wm_combine_idle_wall_due_us(&s->sources.combine, s->common->idle_wall.us);
+}
+
+/* When a move of the watermark without a record is seen to: where it is told, once a second at most. */
+static int64_t
+move_due_us(const struct stream *s, int64_t move_us)
+{
+	int64_t next_us = wm_time_add(s->told_at_us, TICK_US);
+
+	return s->facts.tells_moves && move_us < next_us ? next_us : move_us;
 }
 
 /* When one of two streams is idle by the clock, so that the other need not wait for it. */
@@ -109,29 +131,41 @@ stream_is_commit_due(const struct stream *s)
 	return is_commit_to_come(s) && stream_clock_us(CLOCK_MONOTONIC) >= keep_due_us(s->run->keep);
 }
 
-/* How long to wait at most; -1: for ever. */
-static int64_t
-wait_limit_us(const struct stream *s)
+/* What the clock brings first while no input comes: WAIT_INPUT for nothing, and INT64_MAX then. */
+struct due {
+	int64_t us;
+	enum wait_end end;
+};
+
+static void
+add_due(struct due *due, int64_t us, enum wait_end end)
 {
-	int64_t until_us = wm_trigger_due_us(&s->trigger), now_us;
+	if (us < due->us)
+		*due = (struct due){ us, end };
+}
 
-	if (yield_due_us(s) < until_us)
-		until_us = yield_due_us(s);
+/*
+ * All that ends a wait by the clock stands here, once: each of these is done with before the next wait, or later then, so that no wait
+ * ends at once for ever.
+ */
+static struct due
+first_due(const struct stream *s)
+{
+	struct due due = { INT64_MAX, WAIT_INPUT };
 
-	if (s->sources.can_be_idle && silence_due_us(s) < until_us)
-		until_us = silence_due_us(s);
-
-	if (s->run->is_started && metrics_due_us(&s->run->metrics) < until_us)
-		until_us = metrics_due_us(&s->run->metrics);
-	if (is_commit_to_come(s) && keep_due_us(s->run->keep) < until_us)
-		until_us = keep_due_us(s->run->keep);
-
-	if (s->is_notice_due && s->run->started_us + NOTICE_AFTER_US < until_us)
-		until_us = s->run->started_us + NOTICE_AFTER_US;
-	if (until_us == INT64_MAX)
-		return -1;
-	now_us = stream_clock_us(CLOCK_MONOTONIC);
-	return until_us > now_us ? until_us - now_us : 0;
+	add_due(&due, yield_due_us(s), WAIT_YIELD);
+	add_due(&due, wm_trigger_due_us(&s->trigger), WAIT_BATCH_DUE);
+	if (s->sources.can_be_idle) {
+		add_due(&due, move_due_us(s, idle_due_us(s)), WAIT_IDLE);
+		add_due(&due, move_due_us(s, close_due_us(s)), WAIT_SILENCE);
+	}
+	if (s->run->is_started)
+		add_due(&due, metrics_due_us(&s->run->metrics), WAIT_TICK);
+	if (is_commit_to_come(s) && stream_can_commit(s->run))
+		add_due(&due, keep_due_us(s->run->keep), WAIT_TICK);
+	if (s->is_notice_due && s->is_decided)
+		add_due(&due, s->run->started_us + NOTICE_AFTER_US, WAIT_NOTICE);
+	return due;
 }
 
 static bool
@@ -160,13 +194,7 @@ read_partner_ahead(struct stream *s)
 		stream_fail(partner, &err);
 }
 
-static bool
-is_past(int64_t time_us)
-{
-	return time_us != INT64_MAX && stream_clock_us(CLOCK_MONOTONIC) >= time_us;
-}
-
-/* Waits for input, the end of a batch of wall time, or a signal, having written what waits to be written. */
+/* Waits for input, what the clock brings, or a signal, having written what waits to be written. */
 static enum wait_end
 wait_for_input(struct stream *s)
 {
@@ -180,7 +208,9 @@ wait_for_input(struct stream *s)
 	/* Blocked from the look at the flags to the wait, so that a signal between them still ends it. */
 	sigprocmask(SIG_BLOCK, &caught, &before);
 	for (;;) {
-		int64_t limit_us = wait_limit_us(s);
+		struct due due = first_due(s);
+		int64_t left_us = wm_time_sub(due.us, stream_clock_us(CLOCK_MONOTONIC));
+		int64_t limit_us = left_us > 0 ? left_us : 0;
 		struct timespec limit = { .tv_sec = limit_us / 1000000, .tv_nsec = limit_us % 1000000 * 1000 };
 
 		if (is_signalled()) {
@@ -190,7 +220,7 @@ wait_for_input(struct stream *s)
 		inputs[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
 		if (reads_partner_ahead(s))
 			inputs[1].fd = inputs_fd(s->partner->inputs, 0);
-		int ready = ppoll(inputs, STREAMS_MAX, limit_us < 0 ? NULL : &limit, &before);
+		int ready = ppoll(inputs, STREAMS_MAX, due.us == INT64_MAX ? NULL : &limit, &before);
 		if (inputs[0].revents != 0 || (ready == -1 && errno != EINTR))
 			break;
 		if (ready > 0) {
@@ -200,26 +230,13 @@ wait_for_input(struct stream *s)
 			end = WAIT_YIELD;
 			break;
 		}
-		if (ready == 0 && is_past(yield_due_us(s))) {
-			end = WAIT_YIELD;
+		if (ready == -1 || stream_clock_us(CLOCK_MONOTONIC) < due.us)
+			continue;
+		if (due.end != WAIT_NOTICE) {
+			end = due.end;
 			break;
 		}
-		if (ready == 0 && stream_clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger)) {
-			end = WAIT_BATCH_DUE;
-			break;
-		}
-		if (ready == 0 && s->sources.can_be_idle && stream_clock_us(CLOCK_MONOTONIC) >= silence_due_us(s)) {
-			end = WAIT_SILENCE;
-			break;
-		}
-		if (ready == 0 &&
-			((s->run->is_started && stream_clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics)) ||
-				stream_is_commit_due(s))) {
-			end = WAIT_TICK;
-			break;
-		}
-		if (ready == 0 && s->is_notice_due && s->is_decided)
-			notice_no_watermark(s);
+		notice_no_watermark(s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return end;
@@ -234,8 +251,9 @@ stream_wait(struct stream *s)
 		return WAIT_SIGNAL;
 	if (s->trigger.kind == WM_TRIGGER_WALL && stream_clock_us(CLOCK_MONOTONIC) >= wm_trigger_due_us(&s->trigger))
 		return WAIT_BATCH_DUE;
-	if (s->sources.can_be_idle && stream_clock_us(CLOCK_MONOTONIC) >= silence_due_us(s))
-		return WAIT_SILENCE;
+	/* A source can be idle while others are not. It is no silence while something waits to be read. */
+	if (s->sources.can_be_idle && stream_clock_us(CLOCK_MONOTONIC) >= move_due_us(s, idle_due_us(s)))
+		return WAIT_IDLE;
 	if (s->is_notice_due && s->is_decided &&
 		stream_clock_us(CLOCK_MONOTONIC) - s->run->started_us >= NOTICE_AFTER_US)
 		notice_no_watermark(s);

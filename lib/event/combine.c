@@ -17,12 +17,20 @@ wm_combine_init(struct wm_combine *combine, enum wm_policy policy, int64_t idle_
 		.policy = policy,
 		.idle_us = idle_us,
 		.watermark_us = WM_TIME_NONE,
+		.data_us = WM_TIME_NONE,
+		.highest_us = WM_TIME_NONE,
 		.highest_time_us = WM_TIME_NONE,
 		.first_confirmed_us = WM_TIME_NONE,
 		.oldest = NO_PLACE,
 		.newest = NO_PLACE,
 	};
 	wm_guard_init(&combine->guard, idle_us);
+}
+
+void
+wm_combine_set_batched(struct wm_combine *combine)
+{
+	combine->is_batched = true;
 }
 
 void
@@ -145,7 +153,7 @@ wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64
 	take_part(combine, number);
 	/* What a watermark begins with (Spark's epoch) holds before any record. */
 	if (combine->sources_count == 1)
-		combine->watermark_us = own->watermark_us;
+		combine->watermark_us = combine->data_us = own->watermark_us;
 	return number;
 }
 
@@ -156,6 +164,28 @@ rise(struct wm_combine *combine, int64_t watermark_us)
 		return false;
 	combine->watermark_us = watermark_us;
 	return true;
+}
+
+static void
+note_highest(struct wm_combine *combine, size_t source)
+{
+	if (combine->sources[source].own.watermark_us > combine->highest_us)
+		combine->highest_us = combine->sources[source].own.watermark_us;
+}
+
+static bool
+rise_by_data(struct wm_combine *combine, int64_t watermark_us)
+{
+	if (watermark_us > combine->data_us)
+		combine->data_us = watermark_us;
+	return rise(combine, watermark_us);
+}
+
+/* The same where a source has moved or left, which in a batch is for its end. */
+static bool
+rise_now(struct wm_combine *combine, int64_t watermark_us)
+{
+	return !combine->is_batched && rise_by_data(combine, watermark_us);
 }
 
 bool
@@ -169,7 +199,23 @@ rise_to_lowest(struct wm_combine *combine)
 {
 	size_t lowest;
 
-	return wm_combine_lowest(combine, &lowest) && rise(combine, combine->sources[lowest].own.watermark_us);
+	return wm_combine_lowest(combine, &lowest) && rise_now(combine, combine->sources[lowest].own.watermark_us);
+}
+
+void
+wm_combine_settle(struct wm_combine *combine)
+{
+	size_t lowest;
+
+	if (combine->policy == WM_POLICY_MAX) {
+		rise_by_data(combine, combine->highest_us);
+		return;
+	}
+	/* When all have become idle in the batch, the one that spoke last was the last to do so. */
+	if (!wm_combine_lowest(combine, &lowest))
+		lowest = combine->newest;
+	if (lowest != NO_PLACE && !combine->sources[lowest].has_ended)
+		rise_by_data(combine, combine->sources[lowest].own.watermark_us);
 }
 
 bool
@@ -178,10 +224,11 @@ wm_combine_moved(struct wm_combine *combine, size_t source)
 	const struct wm_source *moved = &combine->sources[source];
 
 	assert(moved->place != NO_PLACE);
+	note_highest(combine, source);
 	if (combine->order_count == 1)
-		return rise(combine, moved->own.watermark_us);
+		return rise_now(combine, moved->own.watermark_us);
 	sift_down(combine, moved->place);
-	return combine->policy == WM_POLICY_MAX ? rise(combine, moved->own.watermark_us) : rise_to_lowest(combine);
+	return combine->policy == WM_POLICY_MAX ? rise_now(combine, moved->own.watermark_us) : rise_to_lowest(combine);
 }
 
 bool
@@ -275,8 +322,10 @@ wm_combine_copy(struct wm_combine *combine, size_t source, const struct wm_combi
 	new->own.watermark_us = old->own.watermark_us;
 	new->has_ended = old->has_ended;
 	new->mark_us = old->mark_us;
+	note_highest(combine, source);
 	if (old->place != NO_PLACE)
 		take_part(combine, source);
+	rise_by_data(combine, from->data_us);
 	rise(combine, from->watermark_us);
 }
 
@@ -317,6 +366,7 @@ wm_combine_decode(struct wm_combine *combine, struct wm_get *in)
 {
 	int64_t watermark_us = wm_get_i64(in);
 
+	combine->highest_us = WM_TIME_NONE;
 	combine->highest_time_us = wm_get_i64(in);
 	combine->first_confirmed_us = wm_get_i64(in);
 	if (!wm_guard_decode(&combine->guard, in) || wm_get_varint(in) != combine->sources_count)
@@ -335,11 +385,13 @@ wm_combine_decode(struct wm_combine *combine, struct wm_get *in)
 			return false;
 		source->mark_us = mark_us;
 		source->has_ended = has_ended;
+		note_highest(combine, number);
 		unlink_source(combine, number);
 		link_newest(combine, number);
 		if (takes_part)
 			take_part(combine, number);
 	}
-	combine->watermark_us = watermark_us;
+	/* How much of it came by the clock is not told. */
+	combine->watermark_us = combine->data_us = watermark_us;
 	return true;
 }

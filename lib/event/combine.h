@@ -8,6 +8,10 @@
  * source that has not spoken holds it where it is; one that has ended or is
  * idle holds nothing back. When no source takes part it stays.
  *
+ * In batches the combined one stays until wm_combine_settle() at the end of a
+ * batch, and then all sources count that have spoken in it: which of them came
+ * first does not matter.
+ *
  * Idle by event time: the highest event time of all sources, confirmed as
  * by a guard of the same length, has risen by idle_us since the source's last
  * record (for one that has not spoken: since the first record of any). Idle by the
@@ -40,7 +44,10 @@ struct wm_source {
 struct wm_combine {
 	enum wm_policy policy;
 	int64_t idle_us;      /* 0: no source is idle by event time */
+	bool is_batched;      /* records move the combined one at wm_combine_settle() alone */
 	int64_t watermark_us; /* the combined one, or WM_TIME_NONE */
+	int64_t data_us;      /* the same without wm_combine_raise() */
+	int64_t highest_us;   /* the highest of all sources' own */
 	struct wm_source *sources;
 	size_t sources_count;
 	size_t *order; /* a heap of the sources that take part: the one furthest behind first, equal ones by number */
@@ -53,6 +60,9 @@ struct wm_combine {
 
 /* idle_us: 0, or how far event time goes on before a silent source is idle. */
 void wm_combine_init(struct wm_combine *combine, enum wm_policy policy, int64_t idle_us);
+
+/* Records come in batches from now on. */
+void wm_combine_set_batched(struct wm_combine *combine);
 void wm_combine_release(struct wm_combine *combine);
 
 /* Adds a source, which takes part from now on, as its watermark stands; returns its number, from 0. now_us: wall clock. */
@@ -72,6 +82,9 @@ bool wm_combine_idle_wall(struct wm_combine *combine, int64_t idle_wall_us, int6
 
 /* When the next source becomes idle by that; INT64_MAX: none does. */
 int64_t wm_combine_idle_wall_due_us(const struct wm_combine *combine, int64_t idle_wall_us);
+
+/* A batch has ended: the combined watermark moves as far as the sources let it. */
+void wm_combine_settle(struct wm_combine *combine);
 
 /* The combined watermark goes on by itself, cut to the millisecond (--idle-close); true if it moved. */
 bool wm_combine_raise(struct wm_combine *combine, int64_t watermark_us);
@@ -104,7 +117,7 @@ wm_combine_is_idle(const struct wm_combine *combine, size_t source)
 	return combine->sources[source].place == SIZE_MAX && !combine->sources[source].has_ended;
 }
 
-/* Delays, policy and idle_us are options and stay; the wall clock is no state. Decode into a combine with as many sources added, in the same order. */
+/* Delays, policy, idle_us and whether there are batches are options and stay; the wall clock is no state. Decode into a combine with as many sources added, in the same order. */
 void wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out);
 WM_MUST_CHECK bool wm_combine_decode(struct wm_combine *combine, struct wm_get *in);
 

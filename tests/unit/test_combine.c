@@ -68,6 +68,54 @@ test_model(enum wm_policy policy, const char *name)
 	tap_ok(agrees, "%s", name);
 }
 
+/* In batches the combined one is worked out at the end of each alone, whatever the order in it; and the clock is apart from the data. */
+static void
+test_batches(enum wm_policy policy, const char *name)
+{
+	uint64_t seed = 5;
+	bool agrees = true;
+
+	for (int stream = 0; stream < 300 && agrees; stream++) {
+		struct wm_combine combine;
+		int64_t own[SOURCES], watermark = WM_TIME_NONE, data = WM_TIME_NONE;
+		size_t count = 0;
+
+		wm_combine_init(&combine, policy, 0);
+		wm_combine_set_batched(&combine);
+		for (int step = 0; step < 200 && agrees; step++) {
+			size_t i = tap_random(&seed) % (count + (count < SOURCES));
+			int64_t time_us = (int64_t)(tap_random(&seed) % 100 + (unsigned)step) * 1000;
+
+			if (i == count) {
+				struct wm_watermark fresh;
+
+				wm_watermark_init(&fresh, 0);
+				wm_combine_add(&combine, &fresh, 0);
+				own[count++] = WM_TIME_NONE;
+			}
+			own[i] = time_us > own[i] ? time_us : own[i];
+			wm_watermark_observe(&combine.sources[i].own, time_us);
+			agrees = agrees && !wm_combine_advance(&combine, i) && combine.watermark_us == watermark;
+			if (tap_random(&seed) % 6 != 0)
+				continue;
+			int64_t wanted = policy == WM_POLICY_MAX ? WM_TIME_NONE : WM_TIME_END;
+			for (size_t j = 0; j < count; j++)
+				if ((own[j] > wanted) == (policy == WM_POLICY_MAX))
+					wanted = own[j];
+			wm_combine_settle(&combine);
+			data = wanted > data ? wanted : data;
+			watermark = data > watermark ? data : watermark;
+			if (tap_random(&seed) % 4 == 0) {
+				watermark += 7000;
+				agrees = agrees && wm_combine_raise(&combine, watermark + 999);
+			}
+			agrees = agrees && combine.watermark_us == watermark && combine.data_us == data;
+		}
+		wm_combine_release(&combine);
+	}
+	tap_ok(agrees, "%s", name);
+}
+
 static void
 saved_and_loaded(struct wm_combine *combine)
 {
@@ -202,6 +250,8 @@ main(void)
 {
 	test_model(WM_POLICY_MIN, "min: 500 random streams as worked out anew");
 	test_model(WM_POLICY_MAX, "max: 500 random streams as worked out anew");
+	test_batches(WM_POLICY_MIN, "min: 300 random streams in batches, and a clock");
+	test_batches(WM_POLICY_MAX, "max: 300 random streams in batches, and a clock");
 
 	struct wm_combine combine;
 	struct wm_watermark spark;
