@@ -21,6 +21,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
+#include "lib/base/near.h"
 #include "lib/base/shown.h"
 #include "lib/record/cut.h"
 #include "lib/record/writer.h"
@@ -1092,13 +1093,16 @@ static enum command
 command_of(const struct cli_common *common)
 {
 	static const char list[] = "show, verify, dump, watermark, position, why";
+	struct wm_near near;
 	struct wm_buf text;
 
 	if (common->files_count == 0)
 		cli_misuse("say what to do: %s", list);
+	near = wm_near_to(wm_span_of(common->files[0]));
 	for (enum command i = 0; i < COMMANDS; i++) {
 		size_t count = common->files_count - 1;
 
+		wm_near_try(&near, wm_span_of(commands[i].name));
 		if (strcmp(common->files[0], commands[i].name) != 0)
 			continue;
 		if (count < commands[i].least || count > commands[i].most)
@@ -1108,7 +1112,10 @@ command_of(const struct cli_common *common)
 	}
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	add_shown(&text, wm_span_of(common->files[0]));
-	cli_misuse("no command '%.*s': there are %s", (int)text.len, text.data, list);
+	wm_buf_add_text(&text, "': ");
+	if (near.best.data != NULL)
+		wm_buf_addf(&text, "did you mean %.*s? ", (int)near.best.len, near.best.data);
+	cli_misuse("no command '%.*sthere are %s", (int)text.len, text.data, list);
 }
 
 /* Show and dump have the state too. */

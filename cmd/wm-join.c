@@ -85,7 +85,7 @@ static const struct cli_tool tool = {
 	.summary = "join two inputs in event time",
 	.usage = "[OPTION]... LEFT RIGHT",
 	.examples = "wm-join -t time -w 5m -k id --between 0s,1h --type left orders.csv paid.csv\n"
-		    "tail -F a.csv | wm-join -t time -w 10s -k host --asof backward - config.csv",
+		    "tail -n +1 -F a.csv | wm-join -t time -w 10s -k host --asof backward - b.csv",
 	.options = table,
 	.groups = CLI_GROUP_STREAM,
 	.without = without,

@@ -31,7 +31,7 @@ static const struct cli_tool tool = {
 	.name = "wm-sort",
 	.summary = "rows in event-time order",
 	.usage = "[OPTION]... [FILE]...",
-	.examples = "tail -F events.csv | wm-sort -t time -w 30s --late late.csv\n"
+	.examples = "tail -n +1 -F events.csv | wm-sort -t time -w 30s --late late.csv\n"
 		    "wm-sort -m -t time web1.csv web2.csv web3.csv",
 	.options = table,
 	.groups = CLI_GROUP_STREAM,

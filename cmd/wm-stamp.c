@@ -47,7 +47,7 @@ static const struct cli_tool tool = {
 	.name = "wm-stamp",
 	.summary = "give each row its event time, watermark and lag",
 	.usage = "[OPTION]... [FILE]...",
-	.examples = "tail -F access.csv | wm-stamp -t time -w 30s | wm-window --tumbling 1m\n"
+	.examples = "tail -n +1 -F access.csv | wm-stamp -t time -w 30s | wm-window --tumbling 1m\n"
 		    "wm-stamp -t time --ingest received --add time,lag events.ndjson",
 	.options = table,
 	.groups = CLI_GROUP_STREAM,

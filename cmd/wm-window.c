@@ -78,7 +78,7 @@ static const struct cli_tool tool = {
 	.summary = "aggregate by event-time window and key",
 	.usage = "[OPTION]... [FILE]...",
 	.examples = "wm-window -t time -w 10m --tumbling 1m -g status access.csv\n"
-		    "tail -F events.ndjson | wm-window -t ts -w 30s --sliding 5m,1m -a count,avg:ms",
+		    "tail -n +1 -F events.ndjson | wm-window -t ts -w 30s --sliding 5m,1m -a avg:ms",
 	.options = table,
 	.groups = CLI_GROUP_STREAM,
 };

@@ -169,6 +169,47 @@ readme_examples() {
 	assert_equal "${command[*]}" "$(cat command1)"
 }
 
+# Inputs of the examples that --help shows, as they are called there.
+make_inputs() {
+	local name
+	for name in access a b orders paid events web1 web2 web3; do
+		printf 'time,id,host,status,received\n' >"$name.csv"
+		printf '2025-11-29T10:00:%02d.5Z,%s,web1,200,2025-11-29T10:01:00Z\n' 1 a 2 b 3 c >>"$name.csv"
+	done
+	printf '{"time":"2025-11-29T10:00:0%s.25Z","ts":"2025-11-29T10:00:00Z","event_id":%s,"ms":5,"received":"2025-11-29T10:01:00Z"}\n' 1 1 2 1 >events.ndjson
+	printf 'window_start,window_end,count\n2025-11-29T00:00:00Z,2025-11-30T00:00:00Z,3\n' | tee daily.csv >replay.csv
+	"$bin/wm-window" -t time -w 1s --tumbling 1m -C st a.csv >counted.csv
+	cp st st.prev
+	# It is the file that goes on, not the test.
+	mkdir bin
+	printf '#!/bin/sh\n[ "$1 $2 $3" = "-n +1 -F" ] || exit 9\nexec cat "$4"\n' >bin/tail
+	chmod +x bin/tail
+}
+
+@test "the examples of --help run" {
+	local tool line command count=0
+	for tool in "$bin"/wm-*; do
+		[ -x "$tool" ] || continue
+		mkdir "${tool##*/}"
+		cd "${tool##*/}"
+		make_inputs
+		if [ "${tool##*/}" = wm-merge ]; then
+			cp daily.csv late.csv
+		fi
+		"$tool" --help | sed -n '/^Examples:/,$p' | sed 1d >examples
+		[ -s examples ]
+		# Without what is said of it behind three blanks or, in columns, behind the last word.
+		sed -zE 's/\\\n +/ /g' examples | sed -E 's/^  //; s/ {3,}.*//; s/ what its window waits for$//' >commands
+		while IFS= read -r command; do
+			echo "$command" # shown if it fails
+			PATH=$PWD/bin:$bin:$PATH run -0 --separate-stderr bash -eo pipefail -c "$command"
+			count=$((count + 1))
+		done <commands
+		cd ..
+	done
+	[ "$count" -ge 18 ]
+}
+
 @test "README.md names all that quickstart installs for the build" {
 	local package build_packages=()
 	eval "$(grep '^build_packages=' "$examples/../quickstart")"

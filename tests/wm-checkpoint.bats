@@ -434,7 +434,8 @@ held() {
 
 @test "misuse" {
 	misused 'say what to do: show, verify, dump, watermark, position, why'
-	misused "no command 'sohw': there are show, verify, dump, watermark, position, why" sohw st
+	misused "no command 'sohw': did you mean show? there are show, verify, dump, watermark, position, why" sohw st
+	misused "no command 'state': there are show, verify, dump, watermark, position, why" state
 	misused 'show: write wm-checkpoint show FILE' show
 	misused 'show: write wm-checkpoint show FILE' show a b
 	misused 'why: write wm-checkpoint why FILE TIME' why st

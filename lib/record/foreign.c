@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/record/foreign.h"
 
+#include <string.h>
 #include <strings.h>
 
+#include "lib/base/decimal.h"
 #include "lib/record/cut.h"
 
 /* In a shape 'd' is a digit, 'a' a letter, 't' what stands between date and time; all else is itself. */
@@ -25,6 +27,31 @@ bool
 wm_foreign_is_time(struct wm_span field)
 {
 	return has_shape(field, "dddd-dd-ddtdd:dd");
+}
+
+const char *
+wm_foreign_advise(const struct wm_span *names, size_t count)
+{
+	static const struct {
+		char delimiter;
+		const char *advice;
+	} others[] = {
+		{ ';', "if ';' is the delimiter, say -d ';'" },
+		{ '|', "if '|' is the delimiter, say -d '|'" },
+		{ '\t', "if a tab is the delimiter, say -d '\\t'" },
+		{ ',', "if ',' is the delimiter, say -d ," },
+		{ ' ', "if a blank is the delimiter, say -d ' '" },
+	};
+	struct wm_decimal number;
+
+	for (size_t i = 0; count == 1 && i < sizeof(others) / sizeof(*others); i++)
+		if (memchr(names[0].data, others[i].delimiter, names[0].len) != NULL)
+			return others[i].advice;
+	for (size_t i = 0; i < count; i++)
+		if (wm_decimal_parse(names[i], &number))
+			return "if the header is missing, name the columns with --columns, or let it through (tail -n "
+			       "+1 -F)";
+	return NULL;
 }
 
 static bool

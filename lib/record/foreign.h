@@ -10,6 +10,7 @@
 #define WM_RECORD_FOREIGN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/base/span.h"
 #include "lib/record/reader.h"
@@ -27,5 +28,12 @@ bool wm_foreign_is_tail(struct wm_span line);
 
 /* Whether a field of a header is what no name is: a full date and time, such as "2025-11-29T12:34". */
 bool wm_foreign_is_time(struct wm_span field);
+
+/*
+ * Advice for a CSV header in which a column was not found: another delimiter
+ * if all of it is one name, --columns if a name is a number and so may be a
+ * value; NULL if it looks like a header. The text is static.
+ */
+const char *wm_foreign_advise(const struct wm_span *names, size_t count);
 
 #endif

@@ -842,6 +842,17 @@ take_names(const struct wm_cut *cut, struct wm_header *header)
 	free(names);
 }
 
+/* Adds to a message that a column is missing why that may be. */
+static void
+advise_on(const struct wm_header *header, struct wm_err *err)
+{
+	const char *advice = wm_foreign_advise(header->names, header->count);
+	struct wm_err missing = *err;
+
+	if (advice != NULL)
+		wm_err_set(err, missing.code, "%s: %s", missing.message, advice);
+}
+
 static enum wm_read_result
 read_header(struct wm_reader *reader, struct wm_err *err)
 {
@@ -869,11 +880,13 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 			wm_header_release(&header);
 			return refuse(reader, err,
 				"the first line holds a time, so the header is missing: name the columns with "
-				"--columns");
+				"--columns, or let it through (tail -n +1 -F)");
 		}
 	}
 	bool is_first = reader->first_name == NULL;
 	bool is_well = (is_first || match_header(reader, &header, err)) && find_wanted(reader, &header, err);
+	if (!is_well)
+		advise_on(&header, err);
 	if (!is_well || !is_first) {
 		wm_header_release(&header);
 		if (!is_well)

@@ -107,11 +107,46 @@ test_times(void)
 	tap_ok(!wm_foreign_is_time(wm_span_of("2025-11-29T12-34")), "and what is nearly a time");
 }
 
+/* The advice for a header whose fields are split at commas holds these words; "" for none. */
+static void
+check_advice(const char *line, const char *words, const char *what)
+{
+	struct wm_span names[8];
+	size_t count = 0;
+
+	for (const char *at = line;; at++) {
+		const char *end = strchr(at, ',');
+		names[count++] = wm_span(at, end != NULL ? (size_t)(end - at) : strlen(at));
+		if (end == NULL)
+			break;
+		at = end;
+	}
+	const char *advice = wm_foreign_advise(names, count);
+	tap_ok(words[0] == '\0' ? advice == NULL : advice != NULL && strstr(advice, words) != NULL, what);
+}
+
+static void
+test_advice(void)
+{
+	check_advice("time;id;ms", "-d ';'", "semicolons in the only name");
+	check_advice("time|id", "-d '|'", "bars");
+	check_advice("time\tid", "-d '\\t'", "tabs");
+	check_advice("time id", "-d ' '", "blanks");
+	check_advice("time id;x", "-d ';'", "a semicolon counts before a blank");
+	check_advice("time;zone,id", "", "not in one of several names");
+	check_advice("1700000000,a,1.5", "tail -n +1 -F", "a number is no name");
+	check_advice("a,1e3", "--columns", "whatever its form");
+	check_advice("p95,id", "", "a name with digits is one");
+	check_advice("", "", "the empty name");
+	check_advice("a,,b", "", "or one of several");
+}
+
 int
 main(void)
 {
 	test_bytes();
 	test_texts();
 	test_times();
+	test_advice();
 	return tap_done();
 }

@@ -227,7 +227,9 @@ test_csv(void)
 	check("a", "a,\"b\"c\n1,2\n", "FAILED 1 a:1: the header cannot be read: text behind a closing quote",
 		"a bad header");
 	check("a", "1,2025-11-29T12:34:56Z\n",
-		"FAILED 1 a:1: the first line holds a time, so the header is missing: name the columns with --columns",
+		"FAILED 1 a:1: the first line holds a time, so the header is missing: name the columns with --columns, "
+		"or let it "
+		"through (tail -n +1 -F)",
 		"a header that was cut off");
 	check("a", "\x1f\x8b\x08\n", "FAILED 1 a:1: is compressed: read it through zcat", "gzip");
 	check("a",
