@@ -819,7 +819,8 @@ cli_write(struct wm_buf *text)
 {
 	struct wm_writer *writer = wm_writer_new(STDOUT_FILENO, "standard output");
 	struct wm_err err;
-	bool is_put = wm_writer_put(writer, wm_buf_span(text), &err);
+	bool was_open,
+		is_put = wm_writer_end_line(writer, &was_open, &err) && wm_writer_put(writer, wm_buf_span(text), &err);
 	bool is_closed = wm_writer_close(writer, &err);
 
 	wm_buf_release(text);

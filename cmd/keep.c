@@ -218,11 +218,15 @@ keep_add_stream(struct keep *keep, const struct keep_stream *stream)
 	keep->streams[keep->streams_count++] = *stream;
 }
 
+/* That of this process, from its beginning to its close. */
+static struct keep *begun;
+
 void
 keep_close(struct keep *keep)
 {
 	if (keep == NULL)
 		return;
+	begun = NULL;
 	resume_close(keep->resume);
 	keep_options_release(&keep->options);
 	free(keep->numbers);
@@ -497,6 +501,15 @@ set_lengths(struct keep *keep)
 			outputs_begin_at(keep->outputs, i, resume_output_length(keep->resume, keep->numbers[i]));
 }
 
+/* A run that is refused leaves nothing, also where only its first record shows that. */
+static void
+withdraw(int status, void *unused)
+{
+	(void)unused;
+	if (begun != NULL && status == CLI_MISUSE)
+		resume_withdraw(begun->resume);
+}
+
 void
 keep_begin(struct keep *keep, struct outputs *outputs, const struct report *report, struct report *before,
 	const struct keep_state *state, int64_t wall_us, int64_t steady_us)
@@ -509,6 +522,8 @@ keep_begin(struct keep *keep, struct outputs *outputs, const struct report *repo
 	keep->before = before;
 	keep->state = state;
 	open_resume(keep);
+	begun = keep;
+	on_exit(withdraw, NULL);
 	for (size_t i = 0; i < keep->streams_count; i++)
 		inputs_tell_operands(keep->streams[i].inputs, keep->resume);
 	outputs_start(outputs);

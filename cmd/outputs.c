@@ -9,9 +9,12 @@
 #include <unistd.h>
 
 #include "cmd/terminal.h"
+#include "cmd/uses.h"
 #include "lib/base/mem.h"
+#include "lib/base/shown.h"
 #include "lib/record/display.h"
 #include "lib/record/stamps.h"
+#include "lib/state/checkpoint.h"
 #include "lib/time/civil.h"
 #include "lib/time/instant.h"
 
@@ -21,6 +24,7 @@ struct side {
 	const char *path;   /* NULL: not asked for */
 	struct wm_writer *writer;
 	bool was_empty; /* nothing was in it before: a header is due */
+	char *created;  /* the name that was made for it by this run; NULL: it was there */
 };
 
 /* Inputs that have late rows of their own. */
@@ -33,6 +37,8 @@ struct outputs {
 	struct side duplicates;
 	struct side rejects;
 	struct side report;
+	bool is_begun;    /* nothing stands against the run any more, but for misuse that the first record shows */
+	bool is_reopened; /* after SIGHUP: they may be other files */
 	struct wm_row_format row_format;
 	struct wm_display *display; /* -o table; else NULL */
 	bool is_from_csv;           /* fields have no types */
@@ -119,22 +125,155 @@ close_writer(struct outputs *outputs, struct wm_writer **writer)
 		fail(outputs, &err);
 }
 
+/* The number-th of all outputs; NULL: there are no more. */
+static struct side *
+side_at(struct outputs *outputs, size_t number)
+{
+	struct side *sides[] = { &outputs->out, &outputs->late[0], &outputs->late[1], &outputs->duplicates,
+		&outputs->rejects, &outputs->report };
+
+	return number < sizeof(sides) / sizeof(sides[0]) ? sides[number] : NULL;
+}
+
+/* Those of this process, while it may still be refused. */
+static struct outputs *started;
+
+/* A run that is refused leaves nothing: files that it made, and that are empty, go. */
 static void
-start_side(struct side *side, bool is_truncated)
+remove_created(int status, void *unused)
+{
+	const struct side *side;
+	struct stat ours, found;
+
+	(void)unused;
+	if (started == NULL || !(status == CLI_MISUSE || (status != CLI_DONE && !started->is_begun)))
+		return;
+	for (size_t i = 0; (side = side_at(started, i)) != NULL; i++)
+		if (side->created != NULL && side->writer != NULL && fstat(wm_writer_fd(side->writer), &ours) == 0 &&
+			stat(side->created, &found) == 0 && found.st_dev == ours.st_dev &&
+			found.st_ino == ours.st_ino && found.st_size == 0)
+			unlink(side->created);
+}
+
+static _Noreturn void
+die_of_path(const char *path, const char *why)
 {
 	struct wm_err err;
+
+	(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", path, why);
+	cli_die(&err);
+}
+
+/* Opens a side file and locks it: of two runs that write to one file each would tear the lines of the other. */
+static void
+open_side(struct side *side)
+{
 	struct stat found;
 
 	if (side->path == NULL)
 		return;
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (is_truncated ? O_TRUNC : 0);
-	int fd = cli_open(side->path, flags, 0666);
-	if (fd == -1 || fstat(fd, &found) == -1) {
-		(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", side->path, strerror(errno));
-		cli_die(&err);
+	free(side->created);
+	side->created = stat(side->path, &found) == -1 ? uses_resolve(side->path) : NULL;
+	int fd = cli_open(side->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
+	if (fd == -1)
+		die_of_path(side->path, strerror(errno));
+	side->writer = wm_writer_new(fd, side->path);
+	if (fstat(fd, &found) == -1)
+		die_of_path(side->path, strerror(errno));
+	/* Where there are no locks nothing is known against the run. */
+	if (S_ISREG(found.st_mode) && wm_checkpoint_system.lock(NULL, fd) == -1 &&
+		(errno == EAGAIN || errno == EACCES)) {
+		free(side->created);
+		side->created = NULL;
+		die_of_path(side->path, "another run writes to it: wait for its end, or name another file");
 	}
 	side->was_empty = !S_ISREG(found.st_mode) || found.st_size == 0;
-	side->writer = wm_writer_new(fd, side->path);
+}
+
+/* Refuses a file to which rows of another kind would be added: what they are there is said, and what they would be. */
+static _Noreturn void
+refuse_content(const struct outputs *outputs, const struct side *side, struct wm_span begin, struct wm_span wanted)
+{
+	struct wm_buf text;
+	struct wm_err err;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_addf(&text, "%s: %s begins with '", side->option, side->path);
+	wm_shown(begin, &text);
+	wm_buf_add_text(&text, "', and this run would add ");
+	if (wanted.len == 0) {
+		wm_buf_add_text(&text, "NDJSON");
+	} else {
+		wm_buf_add_text(&text, "rows of '");
+		wm_shown(wanted, &text);
+		wm_buf_add_byte(&text, '\'');
+	}
+	wm_buf_add_text(&text, ": name another file");
+	(void)wm_err_set(&err, outputs->is_reopened ? WM_ERR_IO : WM_ERR_USAGE, "%.*s", (int)text.len, text.data);
+	wm_buf_release(&text);
+	cli_die(&err);
+}
+
+/* The first line of a text, without its end and a byte order mark. */
+static struct wm_span
+first_line(struct wm_span text)
+{
+	static const char mark[] = "\xEF\xBB\xBF";
+	const char *line_end = text.len == 0 ? NULL : memchr(text.data, '\n', text.len);
+
+	if (line_end != NULL)
+		text.len = (size_t)(line_end - text.data);
+	if (text.len > 0 && text.data[text.len - 1] == '\r')
+		text.len--;
+	if (text.len >= 3 && memcmp(text.data, mark, 3) == 0)
+		text = wm_span(text.data + 3, text.len - 3);
+	return text;
+}
+
+/* What a file holds that is added to begins with the same header; without one, with an object. */
+static void
+check_content(const struct outputs *outputs, const struct side *side, struct wm_span header)
+{
+	struct wm_span wanted = first_line(header);
+	size_t len_max = wanted.len + 80;
+
+	if (side->path == NULL || side->writer == NULL || side->was_empty)
+		return;
+	char *bytes = wm_malloc(len_max);
+	struct wm_span begin = first_line(wm_span(bytes, wm_writer_first_bytes(side->writer, bytes, len_max)));
+	size_t blanks = 0;
+	while (blanks < begin.len && (begin.data[blanks] == ' ' || begin.data[blanks] == '\t'))
+		blanks++;
+	bool is_object = blanks < begin.len && begin.data[blanks] == '{';
+	bool is_good = wanted.len == 0 ? begin.len == 0 || is_object : wm_span_equal(begin, wanted);
+	if (!is_good)
+		refuse_content(outputs, side, begin, wanted);
+	free(bytes);
+}
+
+/* What is added to a file begins a line there. */
+static void
+end_line(struct outputs *outputs, const struct side *side)
+{
+	bool was_open;
+	struct wm_err err;
+
+	if (side->writer == NULL)
+		return;
+	if (!wm_writer_end_line(side->writer, &was_open, &err))
+		fail(outputs, &err);
+	if (was_open && !outputs->common->quiet)
+		cli_warn("%s: its last line had no end, and gets one before rows are added",
+			side->path == NULL ? "standard output" : side->path);
+}
+
+/* Before the first byte to a file that may hold something. */
+static void
+ready_side(struct outputs *outputs, const struct side *side)
+{
+	if (side == &outputs->rejects || side == &outputs->report)
+		check_content(outputs, side, wm_span(NULL, 0));
+	end_line(outputs, side);
 }
 
 static enum wm_format
@@ -158,6 +297,16 @@ result_format(int asked, enum wm_format of_stream)
 #define LATE_INFO 2
 static const struct wm_span late_info_names[LATE_INFO] = { { "_late_by", 8 }, { "_late_watermark", 15 } };
 
+/* A header where one is due; what is there already is to have the same. Of NDJSON it is empty. */
+static void
+put_side_header(struct outputs *outputs, const struct side *side, struct wm_span header)
+{
+	if (side->was_empty)
+		put(outputs, side->writer, header);
+	else
+		check_content(outputs, side, header);
+}
+
 void
 outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reader *reader)
 {
@@ -165,12 +314,14 @@ outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reade
 	struct wm_span header = wm_reader_header(reader);
 	struct wm_buf *line = &outputs->line;
 
-	if (stream == 0 && outputs->duplicates.writer != NULL && outputs->duplicates.was_empty)
-		put(outputs, outputs->duplicates.writer, header);
-	if (header.len == 0 || late->writer == NULL || !late->was_empty)
+	bool is_ndjson = wm_reader_format(reader) == WM_FORMAT_NDJSON;
+
+	if (stream == 0 && outputs->duplicates.writer != NULL && (header.len != 0 || is_ndjson))
+		put_side_header(outputs, &outputs->duplicates, header);
+	if (late->writer == NULL || (header.len == 0 && !is_ndjson))
 		return;
 	wm_buf_reset(line);
-	if (outputs->common->late_info) {
+	if (outputs->common->late_info && header.len != 0) {
 		const struct wm_row_format format = wm_row_format_of(reader);
 		struct wm_value names[LATE_INFO];
 
@@ -180,32 +331,33 @@ outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reade
 	} else {
 		wm_buf_add(line, header.data, header.len);
 	}
-	put(outputs, late->writer, wm_buf_span(line));
+	put_side_header(outputs, late, wm_buf_span(line));
 }
 
 void
 outputs_start(struct outputs *outputs)
 {
-	bool is_truncated = outputs->common->overwrite;
+	struct side *side;
 
+	started = outputs;
+	on_exit(remove_created, NULL);
 	outputs->out.was_empty = true;
 	if (outputs->out.path == NULL)
 		outputs->out.writer = wm_writer_new(STDOUT_FILENO, "standard output");
-	start_side(&outputs->out, is_truncated);
-	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
-		start_side(&outputs->late[i], is_truncated);
-	start_side(&outputs->duplicates, is_truncated);
-	start_side(&outputs->rejects, is_truncated);
-	start_side(&outputs->report, is_truncated);
-}
-
-static struct side *
-side_at(struct outputs *outputs, size_t number)
-{
-	struct side *sides[] = { &outputs->out, &outputs->late[0], &outputs->late[1], &outputs->duplicates,
-		&outputs->rejects, &outputs->report };
-
-	return number < sizeof(sides) / sizeof(sides[0]) ? sides[number] : NULL;
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
+		open_side(side);
+	/* Only now: each of them could be had. */
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL && outputs->common->overwrite; i++) {
+		if (side->path == NULL || side->was_empty)
+			continue;
+		if (ftruncate(wm_writer_fd(side->writer), 0) == -1)
+			die_of_path(side->path, strerror(errno));
+		side->was_empty = true;
+	}
+	/* With a checkpoint not a byte is written before the first commit: see outputs_begin_at(). */
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL && outputs->common->checkpoint == NULL; i++)
+		ready_side(outputs, side);
+	outputs->is_begun = outputs->common->checkpoint == NULL;
 }
 
 const char *
@@ -223,18 +375,25 @@ outputs_option(const struct outputs *outputs, size_t number, int *fd)
 void
 outputs_begin_at(struct outputs *outputs, size_t number, uint64_t length)
 {
-	side_at(outputs, number)->was_empty = length == 0;
+	struct side *side = side_at(outputs, number);
+
+	outputs->is_begun = true;
+	side->was_empty = length == 0;
+	if (length != 0)
+		ready_side(outputs, side);
 }
 
 void
 outputs_reopen(struct outputs *outputs)
 {
-	struct side *sides[] = { &outputs->late[0], &outputs->late[1], &outputs->duplicates, &outputs->rejects,
-		&outputs->report };
+	struct side *side;
 
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		close_writer(outputs, &sides[i]->writer);
-		start_side(sides[i], false);
+	outputs->is_reopened = true;
+	for (size_t i = 1; (side = side_at(outputs, i)) != NULL; i++) {
+		close_writer(outputs, &side->writer);
+		open_side(side);
+		if (outputs->common->checkpoint == NULL)
+			ready_side(outputs, side);
 	}
 }
 
@@ -253,8 +412,8 @@ open_display(struct outputs *outputs)
 void
 outputs_put_header(struct outputs *outputs, struct wm_span line)
 {
-	if (!outputs->common->no_output_header && outputs->out.was_empty)
-		put(outputs, outputs->out.writer, line);
+	if (!outputs->common->no_output_header)
+		put_side_header(outputs, &outputs->out, line);
 }
 
 static void
@@ -309,6 +468,8 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 		delimiter = wm_reader_delimiter(reader);
 	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
+	if (format == WM_FORMAT_NDJSON)
+		check_content(outputs, &outputs->out, wm_span(NULL, 0));
 	if (outputs->names != NULL)
 		begin_rows(outputs);
 }
@@ -545,13 +706,11 @@ outputs_has_report(const struct outputs *outputs)
 void
 outputs_flush(struct outputs *outputs)
 {
+	struct side *side;
+
 	flush_display(outputs, false);
-	flush(outputs, outputs->out.writer);
-	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
-		flush(outputs, outputs->late[i].writer);
-	flush(outputs, outputs->duplicates.writer);
-	flush(outputs, outputs->rejects.writer);
-	flush(outputs, outputs->report.writer);
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
+		flush(outputs, side->writer);
 }
 
 void
@@ -566,13 +725,16 @@ outputs_end(struct outputs *outputs)
 void
 outputs_close(struct outputs *outputs)
 {
+	struct side *side;
+
 	outputs_end(outputs);
-	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
-		close_writer(outputs, &outputs->late[i].writer);
-	close_writer(outputs, &outputs->duplicates.writer);
-	close_writer(outputs, &outputs->rejects.writer);
-	close_writer(outputs, &outputs->report.writer);
+	started = NULL;
+	/* Results are closed last, so that what is said of them comes behind all else. */
+	for (size_t i = 1; (side = side_at(outputs, i)) != NULL; i++)
+		close_writer(outputs, &side->writer);
 	close_writer(outputs, &outputs->out.writer);
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
+		free(side->created);
 	wm_buf_release(&outputs->line);
 	free(outputs->told);
 	free(outputs);

@@ -571,6 +571,23 @@ resume_close(struct resume *r)
 	free(r);
 }
 
+void
+resume_withdraw(struct resume *r)
+{
+	const struct wm_checkpoint_calls *calls = r->setup.calls;
+	struct stat facts;
+
+	if (!r->is_fresh || !r->has_begun || r->generation != 1)
+		return;
+	/* What was written belongs to it. */
+	for (size_t i = 0; i < r->outputs_count; i++)
+		if (r->outputs[i].read_fd != -1 &&
+			(calls->fstat(calls->self, r->outputs[i].fd, &facts) == -1 ||
+				(uint64_t)facts.st_size != r->outputs[i].length))
+			return;
+	calls->unlink(calls->self, r->path);
+}
+
 bool
 resume_is_fresh(const struct resume *r)
 {

@@ -91,6 +91,9 @@ bool resume_is_fresh(const struct resume *r);
 /* The run before flushed all state at its end: there is nothing that new input could be added to. */
 bool resume_is_closed(const struct resume *r);
 
+/* The run is refused behind its first commit: a checkpoint that it made, and that says no more than that nothing was done, is removed. */
+void resume_withdraw(struct resume *r);
+
 /* A section as loaded: WMRK, CNTR and STAT are the caller's. Until the first commit. Not when fresh. */
 struct wm_checkpoint *resume_loaded(struct resume *r);
 

@@ -1060,8 +1060,13 @@ static void
 write_to_output(struct run *run)
 {
 	struct wm_err err;
+	bool was_open;
 
 	run->writer = wm_writer_new(STDOUT_FILENO, "standard output");
+	if (!wm_writer_end_line(run->writer, &was_open, &err))
+		cli_die(&err);
+	if (was_open)
+		cli_warn("standard output: its last line had no end, and gets one before rows are added");
 	if (run->merge != NULL)
 		write_table(run);
 	put(run, wm_span(NULL, 0));

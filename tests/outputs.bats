@@ -258,3 +258,152 @@ holds something else: move that away, or name another checkpoint"
 	run -2 window --metrics ./.prom in.csv
 	[ ! -e .prom ]
 }
+
+@test "what is added to a file begins a line there, and that is said" {
+	for tail in 16000 '1,a,' $'x\r' '"a'; do
+		for last in $'ts,k\n' $'ts,k\r\n'; do
+			printf '%s%s' "$last" "$tail" >late.csv
+			before=$(wc -c <late.csv)
+			line_end=$'\n'
+			[[ $last != *$'\r\n' || $tail = *$'\r' ]] || line_end=$'\r\n'
+			run -0 bash -c "'$bin/wm-window' -t ts -w 5s --tumbling 10s --late late.csv --append in.csv >out.csv"
+			assert_line --partial 'late.csv: its last line had no end, and gets one before rows are added'
+			tail -c +$((before + 1)) late.csv | cmp - <(printf '%s3,a\n' "$line_end")
+			# whole lines are left alone
+			run -0 bash -c "'$bin/wm-window' -t ts -w 5s --tumbling 10s --late late.csv --append in.csv >out.csv"
+			refute_output --partial 'had no end'
+			tail -c +$((before + 1)) late.csv | cmp - <(printf '%s3,a\n3,a\n' "$line_end")
+		done
+	done
+}
+
+@test "so it is for every output, and for >>" {
+	printf 'ts,k\n1,a\n12,b\n40,a\n1,a\nx,a\n41,c\n' >in.csv
+	for option in --late --duplicates --rejects --report; do
+		case $option in
+		--re*) printf '{"a":1}\n{"b"' >side ;;
+		*) printf 'ts,k\n16000' >side ;;
+		esac
+		cp side before
+		"$bin/wm-dedup" -q -t ts -w 20s -k k --append $option side in.csv >out || [ $? = 1 ]
+		cmp <(head -c "$(wc -c <before)" side) before
+		tail -c +$(($(wc -c <before) + 1)) side | head -c 1 | cmp - <(echo)
+	done
+	printf 'window_start,window_end,count\n16000' >side
+	window --append --out side in.csv || [ $? = 1 ]
+	[ "$(sed -n 2p side)" = 16000 ] && [[ $(sed -n 3p side) = 1970* ]]
+	for command in "wm-window -q -t ts -w 20s --tumbling 10s" "wm-sort -q -t ts -w 20s" "wm-lag -q -t ts -o csv" \
+		"wm-stamp -q -t ts -w 20s" "wm-merge -k ts --last k --state-limit 1G /dev/null"; do
+		printf 'a\n16000' >side
+		printf 'ts,k\n1,a\n' >one.csv
+		bash -c "$bin/$command one.csv >>side" 2>err
+		assert_equal "$(sed -n 2p side)" 16000
+		[ "$(wc -l <side)" -gt 2 ]
+	done
+	# a terminal, a pipe and an empty file are left alone
+	: >side
+	window in.csv >>side || [ $? = 1 ]
+	assert_equal "$(head -1 side)" window_start,window_end,count
+}
+
+@test "with a checkpoint an unfinished line is finished behind the first commit, and a kill cuts that back" {
+	printf 'window_start,window_end,count\n16000' >good.csv
+	cp good.csv out.csv
+	run -0 "$bin/wm-window" -t ts -w 5s --tumbling 10s -C st --out out.csv in.csv
+	assert_line --partial 'out.csv: its last line had no end'
+	cp out.csv want.csv
+	assert_equal "$(sed -n 2,3p want.csv)" $'16000\n1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1'
+	for ((at = 1; at < 40; at++)); do
+		rm -f st*
+		cp good.csv out.csv
+		LD_PRELOAD=$bin/tests/fault/kill_at.so ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-} WM_KILL_AT=$at \
+			"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st --out out.csv in.csv 2>err || true
+		"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st --out out.csv in.csv
+		cmp out.csv want.csv
+	done
+}
+
+@test "rows of another kind are added to no file" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	printf 'x,y\n1,2\n' >other.csv
+	printf '{"ts":1}\n' >some.ndjson
+	printf 'just text\n' >text
+	for option in --late --duplicates --out; do
+		for file in other.csv some.ndjson text; do
+			untouched "$bin/wm-dedup" -t ts -w 1s -k k --append $option $file in.csv
+			untouched bash -c "cat in.csv | '$bin/wm-dedup' -t ts -w 1s -k k --append $option $file"
+		done
+		for file in other.csv text; do
+			untouched bash -c "echo '{\"ts\":1}' | '$bin/wm-dedup' -t ts -w 1s -k k --append $option $file"
+		done
+	done
+	for option in --rejects --report; do
+		for file in other.csv text in.csv; do
+			untouched "$bin/wm-dedup" -t ts -w 1s -k k --append $option ./$file ../in.csv
+		done
+	done
+	assert_equal "$(cat ../said)" "wm-dedup: --report: ./in.csv begins with 'ts,k', and this run would add NDJSON: \
+name another file"
+	untouched "$bin/wm-window" -t ts -w 1s --tumbling 10s -a sum:ts --append --out other.csv in.csv
+	assert_equal "$(cat ../said)" "wm-window: --out: other.csv begins with 'x,y', and this run would add rows of \
+'window_start,window_end,ts_sum': name another file"
+	# the same header fits, whatever its line end, and behind a byte order mark
+	printf '\xEF\xBB\xBFts,k\r\n7,a\r\n' >same.csv
+	"$bin/wm-dedup" -q -t ts -w 1s -k k --append --late same.csv in.csv >../said
+	assert_equal "$(tail -1 same.csv)" 3,a
+}
+
+@test "two runs on one output: the second is refused, and harms nothing" {
+	mkfifo pipe
+	for option in --out --late --rejects --report; do
+		: >side
+		"$bin/wm-window" -q -t ts -w 0s --tumbling 10s --append $option side pipe >out 2>err &
+		exec 7>pipe
+		printf 'ts\n1\n12\n' >&7
+		until_true '[ -s side ] || [ -s out ]'
+		other=--rejects
+		[ $option != --rejects ] || other=--late
+		cp side before
+		for policy in --append --overwrite; do
+			run -3 window $policy $option side $other new in.csv
+			assert_output 'wm-window: side: another run writes to it: wait for its end, or name another file'
+			[ ! -e new ]
+			cmp side before
+		done
+		exec 7>&-
+		wait $!
+		window --overwrite $option side $other new in.csv >out || [ $? = 1 ]
+		rm -f new
+	done
+}
+
+@test "a run that is refused creates nothing" {
+	mkdir folder
+	cd folder || return 1
+	cp ../in.csv .
+	printf 'a,b\n1,2\n' >../wrong.csv
+	sides=(--out o --late l --rejects r --report p --metrics m.prom)
+	untouched "$bin/wm-window" -t ts -w 0s --tumbling 10s "${sides[@]}" ../wrong.csv
+	untouched bash -c "cat ../wrong.csv | '$bin/wm-window' -t ts -w 0s --tumbling 10s ${sides[*]}"
+	untouched "$bin/wm-window" -t ts -w 0s --tumbling 10s "${sides[@]}" -C st ../wrong.csv
+	untouched "$bin/wm-window" -t ts -w 0s "${sides[@]}" -C st in.csv
+	# a pipe shows its header late: the lock alone stays, which no run removes
+	before=$(folder)
+	run -2 bash -c "cat ../wrong.csv | '$bin/wm-window' -t ts -w 0s --tumbling 10s --out o --late l -C st"
+	rm st.lock
+	assert_equal "$(folder)" "$before"
+	# an output that cannot be had
+	before=$(folder)
+	run -3 "$bin/wm-window" -t ts -w 0s --tumbling 10s --out o --rejects none/r in.csv
+	assert_equal "$(folder)" "$before"
+	# what was there stays
+	: >o
+	run -2 bash -c "cat ../wrong.csv | '$bin/wm-window' -t ts -w 0s --tumbling 10s --out o"
+	[ -e o ]
+	# and the next run goes on with what it is told now
+	bash -c "cat ../wrong.csv | '$bin/wm-window' -t ts -w 0s --tumbling 10s --out o -C st" 2>../said || true
+	run -0 bash -c "cat in.csv | '$bin/wm-window' -q -t ts -w 5s --tumbling 10s --out o -C st"
+	assert_equal "$(wc -l <o)" 3
+}

@@ -3,9 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/utf8.h"
@@ -133,6 +136,60 @@ wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
 		return fail(writer, 0, err);
 	writer->len = 0;
 	return write_out(writer, writer->data, len, err);
+}
+
+/* Reads at an offset of a regular file, through a descriptor of its own, as that may be for writing alone. How many bytes it read. */
+static size_t
+read_back(int fd, char *bytes, size_t len, off_t offset)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int read_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (read_fd == -1)
+		return 0;
+	ssize_t got = pread(read_fd, bytes, len, offset);
+	close(read_fd);
+	return got < 0 ? 0 : (size_t)got;
+}
+
+size_t
+wm_writer_first_bytes(const struct wm_writer *writer, char *bytes, size_t len_max)
+{
+	struct stat found;
+
+	if (fstat(writer->fd, &found) == -1 || !S_ISREG(found.st_mode))
+		return 0;
+	return read_back(writer->fd, bytes, len_max, 0);
+}
+
+/* The bytes of a regular file before the place where the next write goes, at most len_max; how many there are. */
+static size_t
+read_before(int fd, char *bytes, size_t len_max)
+{
+	struct stat found;
+
+	if (fstat(fd, &found) == -1 || !S_ISREG(found.st_mode))
+		return 0;
+	off_t at = (fcntl(fd, F_GETFL) & O_APPEND) != 0 ? found.st_size : lseek(fd, 0, SEEK_CUR);
+	if (at <= 0)
+		return 0;
+	size_t len = (uint64_t)at < len_max ? (size_t)at : len_max;
+	return read_back(fd, bytes, len, at - (off_t)len) == len ? len : 0;
+}
+
+bool
+wm_writer_end_line(struct wm_writer *writer, bool *was_open, struct wm_err *err)
+{
+	char bytes[4096];
+	size_t len = read_before(writer->fd, bytes, sizeof(bytes));
+	const char *line_end = len == 0 ? NULL : memrchr(bytes, '\n', len);
+
+	*was_open = len != 0 && bytes[len - 1] != '\n';
+	if (!*was_open)
+		return true;
+	bool has_return = line_end != NULL && line_end > bytes && line_end[-1] == '\r' && bytes[len - 1] != '\r';
+	return wm_writer_put(writer, has_return ? wm_span("\r\n", 2) : wm_span("\n", 1), err);
 }
 
 int

@@ -38,6 +38,15 @@ void wm_writer_take(struct wm_writer *writer, size_t len);
 
 WM_MUST_CHECK bool wm_writer_flush(struct wm_writer *writer, struct wm_err *err);
 
+/*
+ * Before the first byte: where that would stand behind a line without an end in a regular file, puts a line end, as those of the file are.
+ * *was_open: that was so. A file that cannot be read is taken to be in order.
+ */
+WM_MUST_CHECK bool wm_writer_end_line(struct wm_writer *writer, bool *was_open, struct wm_err *err);
+
+/* The first bytes of the regular file that it writes to, at most len_max, and how many these are; 0 where it is none or cannot be read. */
+size_t wm_writer_first_bytes(const struct wm_writer *writer, char *bytes, size_t len_max);
+
 int wm_writer_fd(const struct wm_writer *writer);
 
 /* Whether bytes wait in the buffer. */
