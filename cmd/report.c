@@ -751,22 +751,28 @@ add_notes(struct wm_buf *out, const struct report *report, const struct report_c
 }
 
 static void
+add_rejected_rows(struct wm_buf *out, const struct report *report, const struct report_context *context)
+{
+	if (report->rows_rejected == 0)
+		return;
+	begin_line(out);
+	add_rows_were(out, report->rows_rejected, report->rows_in);
+	wm_buf_add_text(out, " rejected (");
+	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
+		wm_buf_addf(out, "%s%" PRIu64 " %s", i == 0 ? "" : ", ", report->reasons[i].count,
+			report->reasons[i].reason);
+	if (context->rejects_path != NULL)
+		wm_buf_addf(out, "): in %s", context->rejects_path);
+	else
+		wm_buf_add_text(out, "): --rejects FILE keeps such rows");
+	if (report->rows_rejected == report->rows_in)
+		wm_buf_add_text(out, "; is this the right column and format?");
+}
+
+static void
 add_rejected(struct wm_buf *out, const struct report *report, const struct report_context *context)
 {
-	if (report->rows_rejected != 0) {
-		begin_line(out);
-		add_rows_were(out, report->rows_rejected, report->rows_in);
-		wm_buf_add_text(out, " rejected (");
-		for (size_t i = 0; report->reasons[i].reason != NULL; i++)
-			wm_buf_addf(out, "%s%" PRIu64 " %s", i == 0 ? "" : ", ", report->reasons[i].count,
-				report->reasons[i].reason);
-		if (context->rejects_path != NULL)
-			wm_buf_addf(out, "): in %s", context->rejects_path);
-		else
-			wm_buf_add_text(out, "): --rejects FILE keeps such rows");
-		if (report->rows_rejected == report->rows_in)
-			wm_buf_add_text(out, "; is this the right column and format?");
-	}
+	add_rejected_rows(out, report, context);
 	add_notes(out, report, context, report->rows_rejected != 0);
 }
 
@@ -777,6 +783,13 @@ report_summary(const struct report *report, const struct report_context *context
 	bool is_lost = report->rows_rejected != 0 && context->rejects_path == NULL;
 	bool is_rejected_first = is_lost || is_never_confirmed(report, context);
 
+	if (context->is_quiet) {
+		if (is_lost)
+			add_rejected_rows(out, report, context);
+		if (context->fail_late_text != NULL)
+			add_late(out, report, context);
+		return;
+	}
 	if (!has_late && report->rows_rejected == 0 && report->rows_unconfirmed_later == 0 &&
 		!is_never_confirmed(report, context) && !context->is_verbose)
 		return;

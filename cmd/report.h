@@ -200,11 +200,13 @@ struct report_context {
 	const char *repeated_hour_text; /* "earlier" or "later"; NULL: earlier */
 	const char *fail_late_text;     /* as given, where that share was passed; else NULL */
 	bool is_verbose;
+	bool is_quiet; /* only what the exit status says too */
 };
 
 /*
  * Appends none to three lines in plain words, each without the tool's name; separated by '\n'. There are none where nothing was
- * late, rejected or kept back by a guard, unless is_verbose. Blank lines, repeated headers and hours speak up only beside those.
+ * late, rejected or kept back by a guard, unless is_verbose. With is_quiet there are only those that say why the run did not end well: rows
+ * that were rejected into no file, and a share of late rows that is too great. Blank lines, repeated headers and hours speak up only beside those.
  */
 void report_summary(const struct report *report, const struct report_context *context, struct wm_buf *out);
 

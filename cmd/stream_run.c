@@ -406,26 +406,37 @@ is_strict_stop(const struct run *run)
 	return false;
 }
 
+static bool
+warn_unseen(const struct stream *s, size_t field, const char *name, const char *option)
+{
+	if (inputs_column_seen(s->inputs, field))
+		return false;
+	cli_warn("no record had the column '%s'%s%s%s", name, option == NULL ? "" : " (", option == NULL ? "" : option,
+		option == NULL ? "" : ")");
+	return true;
+}
+
 /* Columns that no record had: NDJSON has no header that could have told before. */
 static bool
 warn_unseen_columns(const struct stream *s)
 {
+	const struct cli_common *common = s->common;
 	bool is_any = false;
 
 	if (s->run->report.rows_in == s->run->report.rows_punctuation || (s->partner != NULL && !s->has_records))
 		return false;
-	for (size_t i = 0; i < s->time_fields_count; i++) {
-		if (inputs_column_seen(s->inputs, s->time_fields[i]))
-			continue;
-		cli_warn("no record had the column '%s' (-t)", s->time_name);
-		is_any = true;
-	}
-	for (size_t i = 0; i < s->wanted_count; i++) {
-		if (inputs_column_seen(s->inputs, s->wanted[i].field))
-			continue;
-		cli_warn("no record had the column '%s'", s->wanted[i].name);
-		is_any = true;
-	}
+	for (size_t i = 0; i < s->time_fields_count; i++)
+		is_any |= warn_unseen(s, s->time_fields[i], s->time_name, "-t");
+	if (common->source_column != NULL)
+		is_any |= warn_unseen(s, s->source_field, common->source_column, "--source");
+	if (s->trigger.kind == WM_TRIGGER_COLUMN)
+		is_any |= warn_unseen(s, s->trigger_field, common->trigger_column, "--trigger");
+	if (common->position != NULL)
+		is_any |= warn_unseen(s, s->position_field, common->position, "--position");
+	if (s->ingest_parser != NULL)
+		is_any |= warn_unseen(s, s->ingest_field, common->ingest, "--ingest");
+	for (size_t i = 0; i < s->wanted_count; i++)
+		is_any |= warn_unseen(s, s->wanted[i].field, s->wanted[i].name, NULL);
 	return is_any;
 }
 
@@ -481,6 +492,7 @@ warn_summary(struct stream *s, bool is_too_late)
 		.repeated_hour_text = s->common->repeated_hour == WM_REPEATED_LATER ? "later" : "earlier",
 		.fail_late_text = is_too_late ? s->common->fail_late : NULL,
 		.is_verbose = s->common->verbose,
+		.is_quiet = s->common->quiet,
 	};
 	struct wm_span rest, line;
 
@@ -560,10 +572,9 @@ stream_finish(struct stream *s, uint64_t open_count)
 	note_lines(run);
 	outputs_end(run->outputs);
 	warn_held(s, open_count);
-	if (!s->common->quiet) {
+	if (!s->common->quiet)
 		warn_files_behind(s);
-		warn_summary(s, is_too_late);
-	}
+	warn_summary(s, is_too_late);
 	report_clock(&s->run->report, stream_clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));
 	s->run->report.ended_us = stream_clock_us(CLOCK_REALTIME);

@@ -711,3 +711,61 @@ panes() {
 	done <table
 	assert_equal "$count" 4
 }
+
+# ---- exit statuses ----
+
+# of_tool NAME COLUMN INPUT OPTION...: runs it with what it needs at least, and with COLUMN where a column may be named.
+of_tool() {
+	local tool=$1 column=$2 input=$3
+	shift 3
+	case $tool in
+	window) set -- --tumbling 10s -g "$column" "$@" ;;
+	dedup) set -- -k "$column" "$@" ;;
+	join) set -- -k "$column" --between 0s,1s "$@" "$input" ;;
+	lag) set -- -g "$column" "$@" ;;
+	*) set -- --source "$column" "$@" ;;
+	esac
+	"$build/wm-$tool" -t ts -w 1s "$@" "$input"
+}
+
+@test "a status other than 0 has a line that says why, with -q too, in every tool" {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	printf 'ts,k\n100,a\n1,a\n101,a\nx,a\n102,a\n' >in.csv
+	grep -v x in.csv >good.csv
+	printf '{"ts":100,"k":1}\n{"ts":101,"k":1}\n' >in.ndjson
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 30000; i++) printf "%d,key-%d\n", i % 3, i }' >many.csv
+	# what the line says, the status, column, input, options
+	causes=(
+		'rejected (.*bad-time)|1|k|in.csv|'
+		'stopped, as --strict asks|1|k|in.csv|--strict'
+		"no record had the column 'none'|1|none|in.ndjson|"
+		"no column 'none'|2|none|in.csv|"
+		'no option --nonsense|2|k|in.csv|--nonsense'
+		'none.csv: No such file|3|k|none.csv|'
+		'No space left on device|3|k|good.csv|--out /dev/full'
+		'stopped: raise --state-limit|4|k|many.csv|--state-limit 64K'
+		'more than --fail-late 1/1000 allows|5|k|good.csv|--fail-late 1/1000'
+		'more than --fail-late 1/1000 allows|5|k|in.csv|--fail-late 1/1000'
+	)
+	for tool in stamp window dedup join sort lag; do
+		for cause in "${causes[@]}"; do
+			IFS='|' read -r says want column input options <<<"$cause"
+			case $want$tool in
+			4stamp | 4lag) continue ;; # hold next to nothing
+			esac
+			for loud in -q '' -v; do
+				status=0
+				# shellcheck disable=SC2086 # words
+				of_tool $tool "$column" "$input" $loud $options >out 2>err || status=$?
+				if [ "$status" -ne "$want" ] || ! grep -q -- "$says" err; then
+					echo "$tool $column $input $loud $options: status $status, and not $want with '$says'"
+					cat err
+					return 1
+				fi
+			done
+		done
+		# where all is well there is none
+		of_tool $tool k good.csv -q --rejects "rejects.$tool" >out 2>err
+		[ ! -s err ]
+	done
+}
