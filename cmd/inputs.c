@@ -55,6 +55,7 @@ struct inputs {
 	bool *is_optional;
 	size_t *fields; /* of the columns: those asked for twice have one */
 	size_t columns_count;
+	bool has_told_long; /* of a record of many lines */
 };
 
 static size_t
@@ -85,6 +86,7 @@ new_reader(const struct inputs *inputs)
 		.record_bytes_max = common->record_limit,
 		.read_buffer_bytes = inputs->sources_count > 1 ? MERGE_BUFFER_BYTES : 0,
 		.keeps_partial = keeps_partial(common),
+		.keeps_quoted = common->eof == CLI_EOF_TRIGGER,
 		.keeps_open = common->checkpoint != NULL,
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
@@ -690,6 +692,50 @@ adopt_layout(const struct inputs *inputs, struct source *source)
 	(void)is_told;
 }
 
+/* A quoted field has not ended, which may be one that begins with a stray quote; false if none is open. */
+static bool
+tell_open_quote(const struct inputs *inputs, const struct source *source)
+{
+	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
+	uint64_t line = wm_reader_open_quote(source->reader);
+	const char *name = inputs->files[source->file];
+
+	if (line == 0 || at.rest.len == 0)
+		return false;
+	if (!inputs->common->quiet)
+		cli_warn("%s:%" PRIu64
+			 ": the quoted field that begins here has not ended: what stands from line %" PRIu64
+			 " on is left%s",
+			is_standard_input(name) ? "standard input" : name, line, at.lines + 1,
+			inputs->common->checkpoint != NULL ? " for the next run" : "");
+	return true;
+}
+
+void
+inputs_tell_open_quotes(const struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		if (inputs->sources[i].is_open)
+			tell_open_quote(inputs, &inputs->sources[i]);
+}
+
+/* Says once that a record has many lines: a stray quote and the next one may have made it. */
+static void
+tell_long(struct inputs *inputs, const struct source *source)
+{
+	const char *name = inputs->files[source->file];
+	struct wm_reader_lines lines;
+
+	if (inputs->has_told_long || !wm_reader_long_record(source->reader, &lines))
+		return;
+	inputs->has_told_long = true;
+	if (!inputs->common->quiet)
+		cli_warn("%s:%" PRIu64 ": a record of %" PRIu64 " lines, up to line %" PRIu64
+			 ": look whether it begins with a stray quote",
+			is_standard_input(name) ? "standard input" : name, lines.first, lines.last - lines.first + 1,
+			lines.last);
+}
+
 /* What was read of a line that has no end is left: nobody would miss it. */
 static void
 tell_partial(const struct inputs *inputs, const struct source *source)
@@ -697,6 +743,8 @@ tell_partial(const struct inputs *inputs, const struct source *source)
 	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
 	const char *name = inputs->files[source->file];
 
+	if (tell_open_quote(inputs, source))
+		return;
 	if (at.rest.len != 0 && keeps_partial(inputs->common) && !inputs->common->quiet)
 		cli_warn("%s: its last line has no line end and may not be whole: it is left%s",
 			is_standard_input(name) ? "standard input" : name,
@@ -759,9 +807,11 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 	case WM_READ_REJECTED:
 		return INPUTS_REJECTED;
 	case WM_READ_MORE:
+		tell_long(inputs, source);
 		return INPUTS_WAIT;
 	case WM_READ_END:
 		source->is_at_end = true;
+		tell_long(inputs, source);
 		if (!end_file(inputs, source, err))
 			return INPUTS_FAILED;
 		return INPUTS_FILE_END;
@@ -866,6 +916,16 @@ inputs_decode_layout(struct inputs *inputs, struct wm_get *in)
 			return false;
 	}
 	return !in->failed;
+}
+
+size_t
+inputs_held_bytes(const struct inputs *inputs)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		bytes += wm_reader_held_bytes(inputs->sources[i].reader);
+	return bytes;
 }
 
 struct wm_reader_counts

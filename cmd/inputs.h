@@ -80,6 +80,12 @@ bool inputs_is_amid(const struct inputs *inputs, size_t source);
  */
 bool inputs_pass_position(struct inputs *inputs, size_t source, const struct wm_value *value);
 
+/* Says of each input that is open where a quoted field has not ended, as a run that stops there leaves it. */
+void inputs_tell_open_quotes(const struct inputs *inputs);
+
+/* Memory that records take which are longer than a buffer. */
+size_t inputs_held_bytes(const struct inputs *inputs);
+
 /* The layout of the stream, and which columns were in any record. Decode before inputs_go_on(). */
 void inputs_encode_layout(const struct inputs *inputs, struct wm_buf *out);
 WM_MUST_CHECK bool inputs_decode_layout(struct inputs *inputs, struct wm_get *in);

@@ -657,7 +657,8 @@ outputs_put_reject(struct outputs *outputs, const char *input, const struct wm_r
 	wm_buf_reset(line);
 	wm_buf_addf(line, "{\"reason\":\"%s\",\"input\":", reject->reason);
 	wm_json_put_string(line, wm_span_of(input));
-	wm_buf_addf(line, ",\"line\":%llu,\"column\":", (unsigned long long)reject->line);
+	wm_buf_addf(line, ",\"line\":%llu,\"lines\":%llu,\"column\":", (unsigned long long)reject->line,
+		(unsigned long long)wm_reject_lines(reject));
 	if (reject->column != NULL)
 		wm_json_put_string(line, wm_span_of(reject->column));
 	else

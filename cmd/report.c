@@ -761,10 +761,13 @@ add_rejected_rows(struct wm_buf *out, const struct report *report, const struct 
 	for (size_t i = 0; report->reasons[i].reason != NULL; i++)
 		wm_buf_addf(out, "%s%" PRIu64 " %s", i == 0 ? "" : ", ", report->reasons[i].count,
 			report->reasons[i].reason);
+	wm_buf_add_byte(out, ')');
+	if (report->lines_rejected > report->rows_rejected)
+		wm_buf_addf(out, " in %" PRIu64 " lines", report->lines_rejected);
 	if (context->rejects_path != NULL)
-		wm_buf_addf(out, "): in %s", context->rejects_path);
+		wm_buf_addf(out, ": in %s", context->rejects_path);
 	else
-		wm_buf_add_text(out, "): --rejects FILE keeps such rows");
+		wm_buf_add_text(out, ": --rejects FILE keeps such rows");
 	if (report->rows_rejected == report->rows_in)
 		wm_buf_add_text(out, "; is this the right column and format?");
 }

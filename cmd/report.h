@@ -75,6 +75,7 @@ struct report {
 	uint64_t lines_blank;
 	uint64_t headers_repeated;
 	uint64_t lines_unmatched;
+	uint64_t lines_rejected; /* of rejected records; more than these where some took several */
 	struct report_times times;
 	struct report_place unconfirmed_first; /* of rows_unconfirmed_later */
 

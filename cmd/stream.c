@@ -99,6 +99,7 @@ count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *
 	const char *input = inputs_name(s->inputs, s->input);
 	bool is_first = report_reject(&s->run->report, reject->reason);
 
+	s->run->report.lines_rejected += wm_reject_lines(reject);
 	outputs_put_reject(s->run->outputs, input, reject, time_us);
 	if (s->common->strict) {
 		cli_warn("%s:%" PRIu64 ": %s (%s): stopped, as --strict asks", input, reject->line, reject->detail,

@@ -207,11 +207,12 @@ stream_commit(struct stream *s)
 	plan_commit(s, began_us);
 }
 
-/* The state is larger than it may be: the run ends here. */
+/* The state is larger than it may be: the run ends here. held of its bytes are a record that is being read. */
 static void
-stop_at_limit(struct stream *s, size_t bytes)
+stop_at_limit(struct stream *s, size_t bytes, size_t held)
 {
-	const char *bound = s->run->kept->bound;
+	const char *bound =
+		held > bytes / 2 ? "--record-limit, as a long record takes most of it" : s->run->kept->bound;
 
 	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s",
 		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
@@ -251,9 +252,13 @@ stream_check_state(struct stream *s)
 
 	if (run->state_row == UINT64_MAX || run->is_at_limit)
 		return;
-	size_t bytes = run->kept->bytes(run->kept->self);
+	size_t held = 0, bytes = run->kept->bytes(run->kept->self);
+
+	for (size_t i = 0; i < run->streams_count; i++)
+		held += inputs_held_bytes(run->streams[i]->inputs);
+	bytes += held;
 	if (bytes > run->state_bytes_max) {
-		stop_at_limit(s, bytes);
+		stop_at_limit(s, bytes, held);
 		return;
 	}
 	run->state_row = run->report.rows_in + rows_to_next_look(run, bytes);
@@ -567,6 +572,8 @@ stream_finish(struct stream *s, uint64_t open_count)
 	if (s->run->is_at_limit && status < CLI_LIMIT)
 		status = CLI_LIMIT;
 	cli_bar_end();
+	for (size_t i = 0; i < run->streams_count && stream_signals.stop_signal != 0; i++)
+		inputs_tell_open_quotes(run->streams[i]->inputs);
 	for (size_t i = 0; i < run->streams_count; i++)
 		stream_start_outputs(run->streams[i], true);
 	note_lines(run);

@@ -14,6 +14,9 @@
 /* Highest such limit: offsets within a record are 32 bits wide, and so are those of a buffer twice as long. */
 #define WM_RECORD_BYTES_HIGHEST ((size_t)1 << 30)
 
+/* A record of CSV of more lines is told of: people write texts of some lines, and a stray quote makes longer ones. */
+#define WM_RECORD_LINES_TOLD 64
+
 /* Longest line that a --pattern is tried on: the regular expressions of libc take memory and time with its length. */
 #define WM_PATTERN_LINE_BYTES_MAX ((size_t)64 << 10)
 

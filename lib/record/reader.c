@@ -26,6 +26,9 @@
 #define SLACK_BYTES 64
 _Static_assert(SLACK_BYTES >= WM_SCAN_SLACK && SLACK_BYTES >= WM_NDJSON_SLACK, "slack for both");
 
+/* What the first batch behind a record that was cut back looks at; each that follows is twice as long. */
+#define BATCH_BYTES_FIRST ((size_t)512)
+
 /* What looking ahead reads at once; a header is rarely longer. */
 #define CHECK_READ_BYTES ((size_t)64 << 10)
 
@@ -48,18 +51,17 @@ enum stage {
 	STAGE_CSV,
 	STAGE_NDJSON,
 	STAGE_LINES,
-	STAGE_SKIP_CSV, /* in a record that is too long and was told of */
+	STAGE_SKIP_CSV, /* in a line that is too long and was told of */
 	STAGE_SKIP_NDJSON,
 	STAGE_SKIP_LINES,
 };
 
 /* Where an input is to go on. */
 struct go_on {
-	bool is_due;             /* the place was not reached yet */
-	bool is_continued;       /* nothing is to be skipped */
-	bool is_joining;         /* the next bytes may be the header once more */
-	bool is_skipping;        /* in a record that is too long */
-	enum wm_cut_state state; /* there */
+	bool is_due;       /* the place was not reached yet */
+	bool is_continued; /* nothing is to be skipped */
+	bool is_joining;   /* the next bytes may be the header once more */
+	bool is_skipping;  /* in a line that is too long */
 	uint64_t offset;
 	uint64_t lines;
 	bool has_no_rows;
@@ -131,10 +133,12 @@ struct wm_reader {
 	size_t row;
 	uint64_t rows_before; /* of all batches before */
 	size_t row_other;     /* the row after the last call that did not find an ordinary record */
+	size_t batch_bytes;   /* how much the next one is to look at */
 	struct wm_cut cut;
 	struct wm_buf *unquoted; /* of each wanted column: what a field with doubled quotes says */
 	struct wm_cut_finder finder;
-	bool is_finding; /* looked and finder belong to an unfinished record at begin */
+	bool is_finding;                    /* looked and finder belong to an unfinished record at begin */
+	struct wm_reader_lines long_record; /* first 0: there was none */
 
 	struct wm_ndjson *ndjson;
 	bool has_lines; /* a batch of NDJSON is not at its end */
@@ -235,6 +239,7 @@ new_reader(const struct wm_reader_options *options)
 	reader->options.columns = NULL; /* both are for wm_reader_new() alone */
 	reader->options.pattern = NULL;
 	reader->fd = -1;
+	reader->batch_bytes = WM_SCAN_BYTES_MAX;
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->ahead, WM_BUF_UNBOUNDED);
@@ -385,6 +390,7 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->is_ahead_at_end = false;
 	if (reader->scan != NULL)
 		reader->row = reader->scan->rows_count;
+	reader->long_record = (struct wm_reader_lines){ 0 };
 	reader->input_header_len = NO_HEADER_LEN;
 	free(reader->order);
 	reader->order = NULL;
@@ -787,7 +793,8 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 	struct wm_span rest = { text.data + reader->looked, text.len - reader->looked };
 	reader->looked += wm_cut_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
 	*raw = wm_span(text.data, reader->looked);
-	if (!has_ended && !is_final(reader))
+	if (!has_ended &&
+		(!is_final(reader) || (reader->options.keeps_quoted && reader->finder.state == WM_CUT_QUOTED)))
 		return FOUND_PART;
 	reader->is_finding = false;
 	return raw->len == 0 ? FOUND_NOTHING : FOUND_RECORD;
@@ -1115,7 +1122,7 @@ reject_record(struct wm_reject *reject, struct wm_record *rec, struct wm_span ra
 {
 	va_list args;
 
-	*reject = (struct wm_reject){ .reason = reason, .line = rec->line, .raw = raw };
+	*reject = (struct wm_reject){ .reason = reason, .line = rec->line, .lines = 1, .raw = raw };
 	rec->raw = raw;
 	va_start(args, detail);
 	vsnprintf(reject->detail, sizeof(reject->detail), detail, args);
@@ -1190,6 +1197,88 @@ count_line_feeds(struct wm_span raw)
 		count++;
 	}
 	return count;
+}
+
+WM_PRINTF(2, 3) static void add_detail(struct wm_reject *reject, const char *detail, ...)
+{
+	size_t len = strlen(reject->detail);
+	va_list args;
+
+	va_start(args, detail);
+	vsnprintf(reject->detail + len, sizeof(reject->detail) - len, detail, args);
+	va_end(args);
+}
+
+/* The offset behind so many lines of a text; 0: it has not so many line ends. */
+static size_t
+offset_behind_lines(struct wm_span text, uint64_t lines)
+{
+	const char *at = text.data, *end = text.data + text.len;
+
+	for (; lines > 0; lines--) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		if (at == NULL)
+			return 0;
+		at++;
+	}
+	return (size_t)(at - text.data);
+}
+
+/*
+ * A rejected record of several lines is rejected as the line in which its last quoted field opens, with those before
+ * it: the quote there may be a stray one, and the lines behind it records. Of a record that is too long no more counts
+ * than the limit lets in, so that nothing depends on how much was read of it. raw is as much of it as is known.
+ *
+ * This is linear. The line ends in the record are all inside quotes, so a line in which no field opens holds doubled
+ * quotes alone, and ends, read by itself, outside quotes: of the lines that are read once more only the last, where the
+ * record ended, can begin another of several lines.
+ */
+static void
+cut_back(struct wm_reader *reader, struct wm_span raw, struct wm_reject *reject, struct wm_record *rec)
+{
+	size_t limit = reader->options.record_bytes_max;
+	bool is_long = is_too_long(reader, raw), has_ended;
+	struct wm_span known = { raw.data, is_long ? limit : raw.len };
+	struct wm_cut_finder finder = { 0 };
+
+	wm_cut_find(&finder, reader->input_delimiter, known, &has_ended);
+	reject->lines = finder.quote_line + 1;
+	size_t len = offset_behind_lines(raw, reject->lines);
+	bool goes_back = len != 0 && (is_long ? len <= limit : len < raw.len);
+	if (goes_back && (is_long || finder.state != WM_CUT_QUOTED))
+		add_detail(reject, ": a quoted field begins in line %llu",
+			(unsigned long long)(rec->line + finder.quote_line));
+	if (goes_back)
+		add_detail(reject, ": reading goes on in line %llu", (unsigned long long)(rec->line + reject->lines));
+	reader->line += len == 0 ? finder.quote_line : reject->lines;
+	reader->stage = len == 0 && !is_final(reader) ? STAGE_SKIP_CSV : STAGE_CSV;
+	len = len == 0 ? raw.len : len;
+	if (len < raw.len)
+		reader->batch_bytes = BATCH_BYTES_FIRST;
+	if (reject->raw.len > len)
+		reject->raw.len = len;
+	rec->raw = reject->raw;
+	reader->begin = (size_t)(raw.data - reader->data) + len;
+	reader->looked = 0;
+	reader->row = reader->scan->rows_count;
+}
+
+/* Keeps the place of the first record of so many lines that a stray quote may have made it. */
+static void
+note_long(struct wm_reader *reader, const struct wm_record *rec, uint64_t lines)
+{
+	if (lines > WM_RECORD_LINES_TOLD && reader->long_record.first == 0)
+		reader->long_record = (struct wm_reader_lines){ rec->line, rec->line + lines - 1 };
+}
+
+uint64_t
+wm_reject_lines(const struct wm_reject *reject)
+{
+	struct wm_span raw = reject->raw;
+
+	if (reject->lines != 0)
+		return reject->lines;
+	return count_line_feeds(raw) + (raw.len == 0 || raw.data[raw.len - 1] != '\n');
 }
 
 /* The wanted fields stand as they are in the record: what they say. */
@@ -1292,11 +1381,17 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		enum wm_read_result result = WM_READ_RECORD;
 		if (!is_ordinary(reader, raw, last - first))
 			result = judge(reader, raw, last - first, rec, reject, err);
+		if (result == WM_READ_REJECTED && lines > 1) {
+			cut_back(reader, raw, reject, rec);
+			return result;
+		}
 		reader->line += lines;
 		if (result == WM_READ_MORE)
 			continue;
 		if (result != WM_READ_RECORD)
 			return result;
+		if (lines > 1)
+			note_long(reader, rec, lines);
 		set_record(reader, raw, after, rec);
 		if (scan->has_quotes)
 			unquote_fields(reader);
@@ -1320,12 +1415,9 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 	if (found == FOUND_PART) {
 		if (!is_too_long(reader, raw))
 			return WM_READ_MORE;
-		reader->line += finder->lines_count;
-		take(reader, raw.len);
-		reader->stage = STAGE_SKIP_CSV;
-		return reject_too_long(reader, reject, rec, raw);
-	}
-	if (is_malformed(finder) && !is_too_long(reader, raw)) {
+		reader->is_finding = false;
+		result = reject_too_long(reader, reject, rec, raw);
+	} else if (is_malformed(finder) && !is_too_long(reader, raw)) {
 		result = finder->state == WM_CUT_QUOTED
 			? reject_record(reject, rec, raw, "malformed-csv",
 				  "the quoted field that begins in line %llu never ends",
@@ -1335,6 +1427,10 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		wm_cut_record(&reader->cut, reader->input_delimiter, wm_cut_content(raw));
 		result = judge(reader, raw, reader->cut.count, rec, reject, err);
 	}
+	if (result == WM_READ_REJECTED) {
+		cut_back(reader, raw, reject, rec);
+		return result;
+	}
 	reader->line += finder->lines_count;
 	take(reader, raw.len);
 	if (result == WM_READ_RECORD) {
@@ -1342,25 +1438,25 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 			if (reader->fields[i] != NO_FIELD)
 				reader->values[i].text = reader->cut.fields[reader->fields[i]];
 		unquote_fields(reader);
+		note_long(reader, rec, finder->lines_count);
 		rec->raw = raw;
 		rec->fields = reader->values;
 	}
 	return result;
 }
 
-/* The rest of a record that is too long: WM_READ_RECORD once it has passed. */
+/* The rest of a line that is too long; what follows is for the stage next. */
 static enum wm_read_result
-skip_csv(struct wm_reader *reader)
+skip_line(struct wm_reader *reader, enum stage next)
 {
-	bool has_ended;
+	struct wm_span text = unread(reader);
+	const char *line_feed = memchr(text.data, '\n', text.len);
 
-	reader->finder.lines_count = 0;
-	take(reader, wm_cut_find(&reader->finder, reader->input_delimiter, unread(reader), &has_ended));
-	reader->line += reader->finder.lines_count;
-	if (!has_ended && !is_final(reader))
+	take(reader, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1);
+	if (line_feed == NULL && !is_final(reader))
 		return WM_READ_MORE;
-	reader->is_finding = false;
-	reader->stage = STAGE_CSV;
+	reader->line++;
+	reader->stage = next;
 	return PASSED;
 }
 
@@ -1372,11 +1468,15 @@ next_csv(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reje
 
 		if (result != WM_READ_MORE)
 			return result;
-		if (reader->stage == STAGE_SKIP_CSV && skip_csv(reader) == WM_READ_MORE)
+		if (reader->stage == STAGE_SKIP_CSV && skip_line(reader, STAGE_CSV) == WM_READ_MORE)
 			return WM_READ_MORE;
 		if (!reader->is_finding) {
 			struct wm_span text = unread(reader);
 
+			if (text.len > reader->batch_bytes)
+				text.len = reader->batch_bytes;
+			if (reader->batch_bytes < WM_SCAN_BYTES_MAX)
+				reader->batch_bytes *= 2;
 			wm_scan_batch(reader->scan, text);
 			reader->rows_before += reader->row;
 			reader->row = 0;
@@ -1419,21 +1519,6 @@ begin_lines(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 	wm_ndjson_batch(reader->ndjson, wm_span(text.data, len));
 	reader->has_lines = true;
 	take(reader, len);
-	return PASSED;
-}
-
-/* The rest of a line that is too long; what follows is for the stage next. */
-static enum wm_read_result
-skip_line(struct wm_reader *reader, enum stage next)
-{
-	struct wm_span text = unread(reader);
-	const char *line_feed = memchr(text.data, '\n', text.len);
-
-	take(reader, line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1);
-	if (line_feed == NULL && !is_final(reader))
-		return WM_READ_MORE;
-	reader->line++;
-	reader->stage = next;
 	return PASSED;
 }
 
@@ -1540,7 +1625,7 @@ is_skipping(enum stage stage)
 	return stage == STAGE_SKIP_CSV || stage == STAGE_SKIP_NDJSON || stage == STAGE_SKIP_LINES;
 }
 
-/* u8 begun; and if it is: u8 state in a record that is too long · u8 format · u8 delimiter · flag CR LF · flag header · its text. */
+/* u8 begun; and if it is: u8 0 (once a state in a record that is too long) · u8 format · u8 delimiter · flag CR LF · flag header · its text. */
 void
 wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
 {
@@ -1554,7 +1639,7 @@ wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
 		return;
 	}
 	wm_put_u8(out, is_in_too_long ? INPUT_IN_TOO_LONG : INPUT_IN_RECORDS);
-	wm_put_u8(out, (uint8_t)(was_begun ? reader->go_on.state : is_in_too_long ? reader->finder.state : 0));
+	wm_put_u8(out, 0);
 	wm_put_u8(out, (uint8_t)reader->input_format);
 	wm_put_u8(out, (uint8_t)reader->input_delimiter);
 	wm_put_u8(out, reader->input_line_end[0] == '\r');
@@ -1578,7 +1663,6 @@ decode_input(struct wm_reader *reader, struct wm_span text)
 		has_header == (reader->options.no_header || format >= WM_FORMAT_NDJSON))
 		return false;
 	reader->go_on.is_skipping = begun == INPUT_IN_TOO_LONG;
-	reader->go_on.state = (enum wm_cut_state)state;
 	reader->input_format = (enum wm_format)format;
 	reader->input_delimiter = (char)delimiter;
 	reader->input_line_end = is_crlf ? "\r\n" : "\n";
@@ -1717,8 +1801,6 @@ reach(struct wm_reader *reader, struct wm_err *err)
 	go_on->is_joining = go_on->is_continued && go_on->rest_len > 0 && reader->input_header_len != NO_HEADER_LEN &&
 		!go_on->is_skipping;
 	if (go_on->is_skipping) {
-		reader->finder = (struct wm_cut_finder){ .state = go_on->state };
-		reader->is_finding = reader->stage == STAGE_CSV;
 		reader->stage = reader->stage == STAGE_CSV ? STAGE_SKIP_CSV
 			: reader->stage == STAGE_NDJSON    ? STAGE_SKIP_NDJSON
 							   : STAGE_SKIP_LINES;
@@ -1790,7 +1872,7 @@ next_other(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *re
 	reader->row_other = reader->row;
 
 	/* What wants more at the end is a part of a record, and stays. */
-	return result == WM_READ_MORE && reader->is_at_end && !is_final(reader) ? end_input(reader) : result;
+	return result == WM_READ_MORE && reader->is_at_end ? end_input(reader) : result;
 }
 
 enum wm_read_result
@@ -1934,6 +2016,28 @@ wm_reader_column_seen(const struct wm_reader *reader, size_t index)
 	if (reader->format == WM_FORMAT_LOGFMT)
 		return wm_lines_seen(reader->lines, index);
 	return reader->columns.count != 0 && reader->fields[index] != NO_FIELD;
+}
+
+bool
+wm_reader_long_record(const struct wm_reader *reader, struct wm_reader_lines *lines)
+{
+	*lines = reader->long_record;
+	return lines->first != 0;
+}
+
+uint64_t
+wm_reader_open_quote(const struct wm_reader *reader)
+{
+	return reader->is_finding && reader->finder.state == WM_CUT_QUOTED ? reader->line + reader->finder.quote_line
+									   : 0;
+}
+
+size_t
+wm_reader_held_bytes(const struct wm_reader *reader)
+{
+	size_t first = reader->options.read_buffer_bytes;
+
+	return reader->capacity > first ? reader->capacity - first : 0;
 }
 
 struct wm_reader_counts

@@ -64,6 +64,7 @@ struct wm_reader_options {
 	size_t read_buffer_bytes;
 	size_t read_bytes_max; /* most bytes of one read, for tests; 0: WM_READ_BYTES */
 	bool keeps_partial;    /* a record that the end of its input cuts off is none: it is left for later */
+	bool keeps_quoted;     /* the same for a record of CSV with a quoted field that has not ended */
 	bool keeps_open;       /* descriptors are the caller's to close, after WM_READ_END */
 };
 
@@ -101,6 +102,10 @@ enum wm_read_result {
 };
 
 /*
+ * A record of CSV of several lines that is rejected is rejected as the line in which its last quoted field opens, with
+ * those before it, and the next line is read as the begin of a record: so one stray quote costs one line. A record is
+ * too long by its bytes from its begin.
+ *
  * Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json",
  * "malformed-line", "too-long".
  */
@@ -109,8 +114,12 @@ struct wm_reject {
 	const char *column; /* its name where one is to blame, else NULL */
 	char detail[256];   /* what is wrong, for a message: "3 fields, the header has 4" */
 	uint64_t line;      /* where the record begins, from 1 */
+	uint64_t lines;     /* that it took; 0: those of raw */
 	struct wm_span raw; /* as it came; of a too long one the first bytes, at most WM_SHOWN_BYTES_MAX */
 };
+
+/* Lines that it took. */
+uint64_t wm_reject_lines(const struct wm_reject *reject);
 
 /*
  * Begins the next input. The reader takes over fd and closes it. name is for
@@ -239,6 +248,20 @@ void wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, str
 
 /* Whether a wanted column was there in any record so far (NDJSON, logfmt; else the header or format says so: true for all but optional ones). */
 bool wm_reader_column_seen(const struct wm_reader *reader, size_t index);
+
+struct wm_reader_lines {
+	uint64_t first;
+	uint64_t last;
+};
+
+/* Whether a record of the current input had more than WM_RECORD_LINES_TOLD lines, and which: the first of them. */
+bool wm_reader_long_record(const struct wm_reader *reader, struct wm_reader_lines *lines);
+
+/* The line in which a quoted field of CSV begins that has not ended where the current or last input stands; 0: there is none. */
+uint64_t wm_reader_open_quote(const struct wm_reader *reader);
+
+/* Memory that records take which are longer than the first buffer. */
+size_t wm_reader_held_bytes(const struct wm_reader *reader);
 
 /* Counts so far, over all inputs. */
 struct wm_reader_counts {

@@ -60,7 +60,15 @@ def two_thousand_rows():
     return b"ts,key\n" + b"".join(b"%d,k%d\n" % (i, i % 7) for i in range(2000))
 
 
-MAKERS = {"long_lines": long_lines, "many_rows": many_rows, "two_thousand_rows": two_thousand_rows}
+def many_lines():
+    """3000 rows; a stray quote in row 1000 goes up to row 2000, which ends with one."""
+    rows = [b"%d,a,1\n" % (1_700_000_000 + i // 1000) for i in range(3000)]
+    rows[1000] = b'1700001000,"a\n'
+    rows[2000] = b'end",1\n'
+    return b"ts,k,v\n" + b"".join(rows)
+
+
+MAKERS = {"long_lines": long_lines, "many_lines": many_lines, "many_rows": many_rows, "two_thousand_rows": two_thousand_rows}
 
 
 @dataclasses.dataclass

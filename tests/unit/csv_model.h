@@ -12,7 +12,10 @@ struct csv_model {
 	struct wm_buf fields; /* of the last record, each as "[LEN:BYTES]" */
 	size_t fields_count;
 	bool is_malformed;
+	bool is_open; /* malformed, as a quoted field never ends */
 	bool is_blank;
+	size_t quoted; /* offset where the last quoted field begins that begins before bound; 0: none does */
+	size_t bound;
 };
 
 static void
@@ -64,15 +67,18 @@ csv_model_read(struct csv_model *model, struct wm_span text, char delimiter, siz
 {
 	wm_buf_reset(&model->fields);
 	model->fields_count = 0;
-	model->is_malformed = false;
+	model->is_malformed = model->is_open = false;
+	model->quoted = 0;
 	model->is_blank = csv_model_line_end(text, at) > 0;
 	if (model->is_blank)
 		return at + csv_model_line_end(text, at);
 	for (;; at++) {
 		if (at < text.len && text.data[at] == '"') {
+			if (at < model->bound)
+				model->quoted = at;
 			at = csv_model_quoted(model, text, at);
 			if (at == SIZE_MAX) {
-				model->is_malformed = true;
+				model->is_malformed = model->is_open = true;
 				return text.len;
 			}
 		} else {

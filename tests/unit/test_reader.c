@@ -213,8 +213,15 @@ test_csv(void)
 		"one column: a quoted empty field is a record, an empty line is not");
 	check("a b", "a,b\n1,x\"y\"\n\"2\"z,w\n3,v\n", "2(1|x\"y\") 3!malformed-csv 4(3|v) ",
 		"quotes where they do not belong");
-	check("a b", "a,b\n1,\"x\ny\"z\n2,w\n", "2!malformed-csv 4(2|w) ", "reading goes on at the next line");
-	check("a b", "a,b\n1,x\n2,\"y\n3,z\n", "2(1|x) 3!malformed-csv ", "a quoted field that never ends");
+	check("a b", "a,b\n1,\"x\"y\n2,w\n", "2!malformed-csv 3(2|w) ", "reading goes on at the next line");
+	check("a b", "a,b\n1,\"x\ny\"z\n2,w\n", "2!malformed-csv 3!ragged 4(2|w) ",
+		"also where the record goes on in it");
+	check("a b", "a,b\n1,x\n2,\"y\n3,z\n", "2(1|x) 3!malformed-csv 4(3|z) ",
+		"a quoted field that never ends costs a line");
+	check("a b", "a,b\n1,\"x\n2\n3\",\"y\n4,z\n5,w\n", "2!malformed-csv 5(4|z) 6(5|w) ",
+		"or those from the record's begin to its last quoted field");
+	check("a b", "a,b\n1,\"x\n2,y\n3\",z,4\n5,w\n", "2!ragged 3(2|y) 4!ragged 5(5|w) ",
+		"a ragged record of several lines");
 	check("", "a,b\n1,2\n", "2() ", "nothing wanted");
 	check("b a b", "a,b\n1,2\n", "2(2|1) ", "a column wanted twice is one");
 	check("b", "a\tb,c\n1\t2\n", "FAILED 1 a:1: no column 'b': there are: a\\x09b, c", "a tab beside a comma");
@@ -907,9 +914,21 @@ test_limit(void)
 	job.inputs[0] = wm_span_of("a,b\n1,345678901");
 	snprintf(want, sizeof(want), "2%s", long_detail);
 	check_job(job, want, "and 11 bytes");
-	job.inputs[0] = wm_span_of("a,b\n1,\"\n\n\n\n\n\n\n\n\n\n\n\"\n2,x\n");
-	snprintf(want, sizeof(want), "2%s14(2) ", long_detail);
-	check_job(job, want, "lines within one that is too long count");
+	job.inputs[0] = wm_span_of("a,b\n1,\"\n2,x\n3,y\n4,z\n5,w\n");
+	check_job(job,
+		"2!too-long{longer than the record limit of 10 bytes: a quoted field begins in line 2: reading goes on "
+		"in "
+		"line 3} 3(2) 4(3) 5(4) 6(5) ",
+		"of one of several lines the line with the quote is");
+	job.inputs[0] = wm_span_of("a,b\n1,\"3\n4567890\n2,x\n");
+	check_job(job,
+		"2!too-long{longer than the record limit of 10 bytes: a quoted field begins in line 2: reading goes on "
+		"in "
+		"line 3} 3!ragged{1 field, the header has 2} 4(2) ",
+		"which is known by the bytes from the record's begin");
+	job.inputs[0] = wm_span_of("a,b\n1,\"34567890123\n2,x\n");
+	snprintf(want, sizeof(want), "2%s3(2) ", long_detail);
+	check_job(job, want, "a line with the quote that is too long itself");
 	job.inputs[0] = wm_span_of("a,b\n1,\"x\"y         \n2,\"x\"y  \n3,\"            ");
 	snprintf(want, sizeof(want), "2%s3!malformed-csv{text behind a closing quote} 4%s", long_detail, long_detail);
 	check_job(job, want, "too long goes before malformed");
@@ -976,45 +995,70 @@ test_long(void)
 	wm_buf_release(&text);
 }
 
-/* What the model says of a CSV text with the columns a and b; wants is "a b". */
-static void
-model_csv(struct wm_span text, size_t limit, struct wm_buf *want)
+/* Where the line ends in which offset at stands: behind its line feed, or at the end of the text. */
+static size_t
+line_end_of(struct wm_span text, size_t at)
+{
+	while (at < text.len && text.data[at] != '\n')
+		at++;
+	return at < text.len ? at + 1 : at;
+}
+
+static uint64_t
+lines_of(struct wm_span text, size_t begin, size_t end)
+{
+	uint64_t lines = 0;
+
+	for (size_t i = begin; i < end; i++)
+		lines += text.data[i] == '\n';
+	return lines;
+}
+
+/*
+ * What the rules say of a CSV text with the columns a and b; wants is "a b". A record that is rejected goes up to the
+ * end of the line in which its last quoted field begins; of one that is too long the fields count that begin within the
+ * limit. Returns how far the text is taken.
+ */
+static size_t
+model_csv(struct wm_span text, const struct wm_reader_options *options, struct wm_buf *want)
 {
 	struct csv_model model = { 0 };
 	struct wm_span header = { NULL, 0 };
 	uint64_t line = 1;
+	size_t limit = options->record_bytes_max, at = 0;
 
 	wm_buf_init(&model.fields, WM_BUF_UNBOUNDED);
-	for (size_t at = 0, next; at < text.len; at = next) {
-		uint64_t begin_line = line;
-
+	for (size_t next; at < text.len; line += lines_of(text, at, next), at = next) {
+		model.bound = SIZE_MAX;
 		next = csv_model_read(&model, text, ',', at);
-		for (size_t i = at; i < next; i++)
-			line += text.data[i] == '\n';
-		struct wm_span content = { text.data + at, next - at };
-		content.len -= content.data[content.len - 1] == '\n';
-		content.len -= content.len > 0 && content.data[content.len - 1] == '\r';
+		struct wm_span content = wm_cut_content(wm_span(text.data + at, next - at));
+		bool is_long = content.len > limit, has_ended = text.data[next - 1] == '\n' && !model.is_open;
+		if (!is_long && !has_ended && (options->keeps_partial || (options->keeps_quoted && model.is_open)))
+			break;
 		if (model.is_blank || (header.data != NULL && wm_span_equal(content, header)))
 			continue;
 		if (header.data == NULL) {
 			header = content;
 			continue;
 		}
-		wm_buf_addf(want, "%" PRIu64, begin_line);
-		if (content.len > limit)
-			wm_buf_add_text(want, "!too-long ");
-		else if (model.is_malformed)
-			wm_buf_add_text(want, "!malformed-csv ");
-		else if (model.fields_count != 2)
-			wm_buf_add_text(want, "!ragged ");
-		else
+		wm_buf_addf(want, "%" PRIu64, line);
+		if (!is_long && !model.is_malformed && model.fields_count == 2) {
 			wm_buf_addf(want, "%.*s ", (int)model.fields.len, model.fields.data);
+			continue;
+		}
+		wm_buf_add_text(want, is_long ? "!too-long " : model.is_malformed ? "!malformed-csv " : "!ragged ");
+		if (is_long) {
+			model.bound = at + limit;
+			csv_model_read(&model, text, ',', at);
+		}
+		next = line_end_of(text, model.quoted > at ? model.quoted : at);
 	}
 	wm_buf_release(&model.fields);
+	return at;
 }
 
 /* Rewrites "(x|y)" as "[1:x][1:y]" is hard where fields hold such bytes, so the log itself is made that way. */
-static void
+static size_t
 read_as_model(const struct job *job)
 {
 	size_t wants_count;
@@ -1043,7 +1087,9 @@ read_as_model(const struct job *job)
 			break;
 		}
 	}
+	size_t taken = (size_t)wm_reader_position(reader).offset;
 	wm_reader_free(reader);
+	return taken;
 }
 
 static void
@@ -1052,35 +1098,40 @@ test_csv_against_model(void)
 	static const char *const headers[] = { "a,b\n", "a,b\r\n", "\"a\",b\n", "\n\r\nb,a\n",
 		"\xef\xbb\xbf"
 		"a,\"b\"\r\n" };
-	static const char *const pieces[] = { "a,b", "x", "\"", ",", "\n", "\r\n", "\r", "1,2\n", "\"x\",y\n",
-		"\"\n\"" };
+	static const char *const pieces[] = { "a,b", "x", "\"", ",", "\n", "\r\n", "\r", "1,2\n", "\"x\",y\n", "\"\n\"",
+		"\"\"", "\",", ",\"x\"", "x,\"y\n" };
 	uint64_t random = 11;
 	struct wm_buf text, want;
 	bool is_well = true;
 
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&want, WM_BUF_UNBOUNDED);
-	for (int i = 0; i < 6000 && is_well; i++) {
-		size_t header = tap_random(&random) % 5, limit = i % 3 == 0 ? 9 + tap_random(&random) % 6 : 1000;
+	for (int i = 0; i < 20000 && is_well; i++) {
+		size_t header = tap_random(&random) % 5, limit = i % 3 == 0 ? 9 + tap_random(&random) % 12 : 1000;
 		struct job job = { .wants = header == 3 ? "b a" : "a b", .options = { .record_bytes_max = limit } };
+
+		job.options.keeps_partial = i % 5 == 1;
+		job.options.keeps_quoted = i % 5 >= 3;
 
 		wm_buf_reset(&text);
 		wm_buf_reset(&want);
 		wm_buf_add_text(&text, headers[header]);
 		for (uint64_t n = tap_random(&random) % 24; n-- > 0;)
-			wm_buf_add_text(&text, pieces[tap_random(&random) % 10]);
+			wm_buf_add_text(&text, pieces[tap_random(&random) % 14]);
 		job.inputs[0] = wm_buf_span(&text);
 		size_t mark = header == 4 ? 3 : 0;
-		model_csv(wm_span(text.data + mark, text.len - mark), limit, &want);
+		size_t taken = mark + model_csv(wm_span(text.data + mark, text.len - mark), &job.options, &want);
 		for (size_t k = 0; k < 3 && is_well; k++) {
 			job.options.read_bytes_max = k == 0 ? 0 : 1 + tap_random(&random) % (k == 1 ? 3 : 30);
 			wm_buf_reset(&got);
-			read_as_model(&job);
-			is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+			size_t got_taken = read_as_model(&job);
+			is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want)) && got_taken == taken;
 			if (!is_well)
-				printf("# limit %zu, reads of %zu, text '%.*s'\n# got  %.*s\n# want %.*s\n", limit,
-					job.options.read_bytes_max, (int)text.len, text.data, (int)got.len, got.data,
-					(int)want.len, want.data);
+				printf("# limit %zu, reads of %zu, keeps %d %d, text '%.*s'\n# got  %zu: %.*s\n# want "
+				       "%zu: %.*s\n",
+					limit, job.options.read_bytes_max, job.options.keeps_partial,
+					job.options.keeps_quoted, (int)text.len, text.data, got_taken, (int)got.len,
+					got.data, taken, (int)want.len, want.data);
 		}
 	}
 	tap_ok(is_well, "random CSV, any read sizes: records, rejects and lines as the model has them");
@@ -1110,7 +1161,8 @@ test_many_rows(void)
 		if (i % 9000 == 0)
 			wm_buf_addf(&text, "%040000d,1\n", i);
 	}
-	model_csv(wm_buf_span(&text), SIZE_MAX, &want);
+	job.options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
+	model_csv(wm_buf_span(&text), &job.options, &want);
 	job.inputs[0] = wm_buf_span(&text);
 	static const size_t reads[] = { 0, 65536, 4096, 777 };
 	for (size_t i = 0; i < 4 && is_well; i++) {
