@@ -45,8 +45,9 @@ struct keep_state {
 	void (*encode)(void *self, struct wm_buf *out);
 	bool (*decode)(void *self, struct wm_get *in); /* into a new one of the same options */
 	size_t (*bytes)(const void *self);             /* what it takes in memory, near enough; NULL: next to nothing */
-	const char *bound;                             /* which options bound it, for a message: "a shorter -w" */
-	bool is_gone_by_flush;                         /* what is written at the end of time is all of it */
+	bool is_bound_by_delay;                        /* what the watermark has passed is forgotten */
+	const char *bound;     /* what else bounds it, for a message: "fewer keys (-g)"; NULL: nothing */
+	bool is_gone_by_flush; /* what is written at the end of time is all of it */
 };
 
 /* Options that give a state its meaning, as texts that are equal where the meanings are. All zero bytes have none. */

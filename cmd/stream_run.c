@@ -207,16 +207,39 @@ stream_commit(struct stream *s)
 	plan_commit(s, began_us);
 }
 
+/* What to do about the delay so that the state gets smaller; NULL: nothing. */
+static const char *
+advise_on_delay(const struct run *run)
+{
+	const char *advice = NULL;
+
+	if (!run->kept->is_bound_by_delay)
+		return NULL;
+	for (size_t i = 0; i < run->streams_count; i++) {
+		const struct stream *s = run->streams[i];
+
+		if (s->band.is_followed)
+			advice = "a shorter -w of what stamps the input";
+		else if (!s->has_watermark)
+			return "a delay (-w)";
+		else if (s->common->delay.us > 0 || s->common->delay.others != NULL)
+			advice = "a shorter -w";
+	}
+	return advice;
+}
+
 /* The state is larger than it may be: the run ends here. held of its bytes are a record that is being read. */
 static void
 stop_at_limit(struct stream *s, size_t bytes, size_t held)
 {
-	const char *bound =
-		held > bytes / 2 ? "--record-limit, as a long record takes most of it" : s->run->kept->bound;
+	bool is_record = held > bytes / 2;
+	const char *delay = is_record ? NULL : advise_on_delay(s->run);
+	const char *bound = is_record ? "--record-limit, as a long record takes most of it" : s->run->kept->bound;
 
-	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s",
+	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s%s%s",
 		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
-		bound == NULL ? "" : ", or bound it with ", bound == NULL ? "" : bound);
+		delay == NULL && bound == NULL ? "" : ", or bound it with ", delay == NULL ? "" : delay,
+		delay == NULL || bound == NULL ? "" : " or ", bound == NULL ? "" : bound);
 	s->run->is_at_limit = true;
 }
 

@@ -247,7 +247,10 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = opt.forever ? "--remember D instead of --forever" : "a shorter --remember, or a shorter -w",
+		.is_bound_by_delay = !opt.forever,
+		.bound = opt.forever                ? "--remember D instead of --forever"
+			: opt.remember.text != NULL ? "a shorter --remember"
+						    : NULL,
 	};
 	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {

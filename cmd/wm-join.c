@@ -712,7 +712,10 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = opt.as_of >= 0 ? "--tolerance D, or a shorter -w" : "a closer --between, or a shorter -w",
+		.is_bound_by_delay = true,
+		.bound = opt.as_of >= 0        ? "--tolerance D"
+			: opt.tumbling != NULL ? "a shorter --tumbling"
+					       : "a closer --between",
 		.is_gone_by_flush = true,
 	};
 	struct keep_options kept = kept_options(&j);

@@ -953,7 +953,9 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = "fewer keys (-g) or a longer --every",
+		.bound = opt.group_by != NULL ? "fewer keys (-g)"
+			: opt.every != NULL   ? "a longer --every"
+					      : NULL,
 	};
 	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {

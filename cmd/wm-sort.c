@@ -179,7 +179,7 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = "a shorter -w",
+		.is_bound_by_delay = !opt.merge_sorted,
 		.is_gone_by_flush = true,
 	};
 	struct keep_options kept = { 0 };

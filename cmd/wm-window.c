@@ -414,7 +414,8 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
-		.bound = "a shorter -w, fewer keys (-g)",
+		.is_bound_by_delay = opt.mode != WM_MODE_COMPLETE,
+		.bound = opt.group_by != NULL ? "fewer keys (-g)" : NULL,
 		.is_gone_by_flush = true,
 	};
 	struct keep_options kept = kept_options(&opt);

@@ -498,11 +498,41 @@ common_batches() {
 @test "the state limit: status 4, and the state is kept" {
 	awk 'BEGIN { print "ts,k"; for (i = 0; i < 30000; i++) printf "%d,key-%d\n", i % 10, i }' >in.csv
 	run -4 window -g k --state-limit 1M in.csv
-	assert_output --partial 'stopped (the checkpoint is good): raise --state-limit, or bound it with a shorter -w, fewer keys (-g)'
+	assert_output --partial 'stopped (the checkpoint is good): raise --state-limit, or bound it with a shorter -w or fewer keys (-g)'
 	window -q -g k --state-limit none --eof flush in.csv >>out.csv
 	"$bin/wm-window" -q -t ts -w 5s --tumbling 10s -g k in.csv | cmp - out.csv
 	run -4 "$bin/wm-sort" -t ts -w 1h --state-limit 64K in.csv
 	assert_output --partial 'stopped: raise --state-limit, or bound it with a shorter -w'
+}
+
+# limited ADVICE COMMAND...: what the command is told when its state is too large.
+limited() {
+	local advice=$1 words=
+	shift
+	run -4 --separate-stderr "$@"
+	[ -z "$advice" ] || words=", or bound it with $advice"
+	assert_equal "$(sed -n 's/.*stopped: raise --state-limit//p' <<<"$stderr")" "$words"
+}
+
+@test "the state limit: the advice names options that bound this run, and no other" {
+	local limit=(--state-limit 40K)
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 30000; i++) printf "%d.25,key-%d\n", i, i }' >in.csv
+	"$bin/wm-stamp" -q -t ts -w 1h in.csv >stamped.csv
+	cp in.csv other.csv
+	limited 'a shorter -w or fewer keys (-g)' "$bin/wm-window" -q -t ts -w 9h --tumbling 10h -g k "${limit[@]}" in.csv
+	limited 'a shorter -w' "$bin/wm-window" -q -t ts -w 9h --tumbling 1s "${limit[@]}" in.csv
+	limited 'a delay (-w)' "$bin/wm-window" -q -t ts --tumbling 1s "${limit[@]}" in.csv
+	limited 'fewer keys (-g)' "$bin/wm-window" -q -t ts -w 0s --tumbling 10h -g k "${limit[@]}" in.csv
+	limited 'fewer keys (-g)' "$bin/wm-window" -q -t ts -w 1s --tumbling 1s -g k --mode complete "${limit[@]}" in.csv
+	limited 'a shorter -w of what stamps the input or fewer keys (-g)' "$bin/wm-window" -q --tumbling 10h -g k "${limit[@]}" stamped.csv
+	limited 'a delay (-w)' "$bin/wm-dedup" -q -t ts -k k "${limit[@]}" in.csv
+	limited 'a shorter -w' "$bin/wm-dedup" -q -t ts -w 9h -k k "${limit[@]}" in.csv
+	limited 'a shorter -w or a shorter --remember' "$bin/wm-dedup" -q -t ts -w 9h --remember 9h -k k "${limit[@]}" in.csv
+	limited '--remember D instead of --forever' "$bin/wm-dedup" -q -t ts -w 9h --forever -k k "${limit[@]}" in.csv
+	limited 'a delay (-w)' "$bin/wm-sort" -q -t ts "${limit[@]}" in.csv
+	limited 'a delay (-w) or a closer --between' "$bin/wm-join" -q -t ts -k k --between 0s,9h "${limit[@]}" in.csv other.csv
+	limited 'a shorter -w or a closer --between' "$bin/wm-join" -q -t ts -w 1s -k k --between 0s,9h "${limit[@]}" in.csv other.csv
+	limited 'fewer keys (-g)' "$bin/wm-lag" -q -t ts -g k "${limit[@]}" in.csv
 }
 
 # All rows stand in one read.
