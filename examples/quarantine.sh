@@ -19,12 +19,22 @@
 # it in place of --sum and --max too; or see replay.sh.
 set -eu
 export LC_ALL=C
+if [ $# -ne 1 ]; then
+	echo "usage: quarantine.sh FOLDER" >&2
+	exit 2
+fi
 cd "$1"
 exec 9>lock
 flock -n 9 || {
 	echo "quarantine.sh: another run is at work in $1" >&2
 	exit 1
 }
+
+set -- "$1" raw/*.csv
+if [ ! -e "$2" ]; then
+	echo "quarantine.sh: $1/raw has no *.csv: there is nothing to count, and the table stays as it is" >&2
+	exit 1
+fi
 
 by_day() {
 	wm-window -q -t time --tumbling 1d -g page -a count,sum:ms,max:ms "$@"

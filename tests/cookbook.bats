@@ -72,6 +72,33 @@ setup() {
 		<(sed -n 's/^## //p' "$page" | tr '[:upper:]' '[:lower:]' | tr -d "'?,.:" | tr ' ' '-')
 }
 
+# The last row was read on the first night, came again on the second, and counts once.
+@test "a reader that goes on where the last run ended says nothing, on its first night too" {
+	local reader night
+	mkdir bin nights
+	cd nights
+	# They give what there is, and note where they were to begin.
+	printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho "$2" >>begun; cat rows\n' >../bin/kcat
+	printf '#!/bin/sh\necho "${3-}" >>begun; cat rows\n' >../bin/journalctl
+	chmod +x ../bin/*
+	for reader in kcat journalctl; do
+		sed -n "/^## Every night from cron/,/^## /p" "$page" | grep -B 1 "^    $reader " |
+			sed 's/wm-window …/wm-window -q -t ts -w 0s --tumbling 1m -C st --position at -o csv >>minutes.csv/' >job
+		[ "$(wc -l <job)" = 2 ]
+		rm -f st* begun minutes.csv
+		for night in '' '{"ts":60.5,"at":"17"}' '{"ts":60.5,"at":"17"}\n{"ts":121,"at":"18"}'; do
+			printf "$night${night:+\\n}" >rows
+			PATH=$PWD/../bin:$PATH run -0 --separate-stderr sh -e job
+			[ -z "$output$stderr" ]
+		done
+		[ "$(cat minutes.csv)" = $'window_start,window_end,count\n1970-01-01T00:01:00Z,1970-01-01T00:02:00Z,1' ]
+		case $reader in
+		kcat) [ "$(cat begun)" = $'beginning\nbeginning\n17' ] ;;
+		*) [ "$(cat begun)" = $'\n\n--cursor=17' ] ;;
+		esac
+	done
+}
+
 @test "the live pipe is live: a window comes while its input is still open" {
 	local dir
 	dir=$(dirname "$(grep -l '^A live pipe$' */title)")

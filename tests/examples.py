@@ -314,11 +314,19 @@ def law_broken(tap, folder):
     # Raw files that are gone: the table must not lose the range.
     refused("no rows", (1, "has no rows from 2025-09-01 to before 2025-09-02: the table stays as it is"), "replay.sh",
             folder, "2025-09-01", "2025-09-02")
-    refused("no such files", (2, "names no file"), "replay.sh", folder, "2025-11-05", "2025-11-06")
+    refused("older files alone", (1, f"{folder}/raw has no file of 2025-11-05 or later: the table stays as it is\n"),
+            "replay.sh", folder, "2025-11-05", "2025-11-06")
     for path in (folder / "raw").iterdir():
         path.unlink()
-    refused("no files", (3, "No such file"), "quarantine.sh", folder)
-    refused("no files", (2, "names no file"), "replay.sh", folder, *days)
+    refused("no files", (1, f"{folder}/raw has no *.csv: there is nothing to count"), "quarantine.sh", folder)
+    refused("no files", (1, f"{folder}/raw has no file of {days[0]} or later"), "replay.sh", folder, *days)
+    left = sorted(path.name for path in folder.glob("*.new"))
+    if left:
+        faults.append(f"files are left: {left}")
+    # What is typed wrong.
+    for command in (("quarantine.sh",), ("quarantine.sh", folder, folder), ("replay.sh",), ("replay.sh", folder, "2025-11-05"),
+                    ("replay.sh", folder, "yesterday", "today"), ("pipeline/day.sh",)):
+        refused(command, (2, f"usage: {command[0].removeprefix('pipeline/')} FOLDER"), *command)
     tap.ok(not faults, "broken: what cannot be read leaves the tables as they were", *faults)
 
 

@@ -14,6 +14,10 @@
 #   FOLDER/state            how far on-time.csv has come: the checkpoint of wm-window
 set -eu
 export LC_ALL=C
+if [ $# -ne 1 ]; then
+	echo "usage: day.sh FOLDER" >&2
+	exit 2
+fi
 cd "$1"
 exec 9>lock
 # Of a run that was killed a process may still be at work for a moment. All of them hold the lock.
