@@ -34,6 +34,8 @@ struct outputs {
 	const struct cli_common *common;
 	struct side out; /* path NULL: standard output */
 	struct side late[OUTPUTS_STREAMS_MAX];
+	struct wm_stamps late_info[OUTPUTS_STREAMS_MAX]; /* the columns of --late-info in rows of a stream */
+	bool has_late_info[OUTPUTS_STREAMS_MAX];         /* whether these are known yet */
 	struct side duplicates;
 	struct side rejects;
 	struct side report;
@@ -307,30 +309,41 @@ put_side_header(struct outputs *outputs, const struct side *side, struct wm_span
 		check_content(outputs, side, header);
 }
 
+/* Rows that were late before have the columns already: these get new values where they stand. */
+static void
+begin_late_info(struct outputs *outputs, size_t stream, const struct wm_reader *reader)
+{
+	static const struct wm_header none = { 0 };
+	const struct wm_row_format format = wm_row_format_of(reader);
+
+	if (outputs->has_late_info[stream])
+		return;
+	outputs->has_late_info[stream] = true;
+	wm_stamps_init(&outputs->late_info[stream], &format,
+		format.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(reader), late_info_names, LATE_INFO);
+}
+
 void
 outputs_begin_side(struct outputs *outputs, size_t stream, const struct wm_reader *reader)
 {
 	struct side *late = &outputs->late[stream];
 	struct wm_span header = wm_reader_header(reader);
 	struct wm_buf *line = &outputs->line;
-
 	bool is_ndjson = wm_reader_format(reader) == WM_FORMAT_NDJSON;
 
 	if (stream == 0 && outputs->duplicates.writer != NULL && (header.len != 0 || is_ndjson))
 		put_side_header(outputs, &outputs->duplicates, header);
-	if (late->writer == NULL || (header.len == 0 && !is_ndjson))
+	if (late->writer == NULL)
+		return;
+	if (outputs->common->late_info)
+		begin_late_info(outputs, stream, reader);
+	if (header.len == 0 && !is_ndjson)
 		return;
 	wm_buf_reset(line);
-	if (outputs->common->late_info && header.len != 0) {
-		const struct wm_row_format format = wm_row_format_of(reader);
-		struct wm_value names[LATE_INFO];
-
-		for (size_t i = 0; i < LATE_INFO; i++)
-			names[i] = (struct wm_value){ late_info_names[i], WM_KIND_TEXT };
-		wm_record_append(header, &format, late_info_names, names, LATE_INFO, line);
-	} else {
+	if (outputs->common->late_info && header.len != 0)
+		wm_stamps_put_header(&outputs->late_info[stream], header, line);
+	else
 		wm_buf_add(line, header.data, header.len);
-	}
 	put_side_header(outputs, late, wm_buf_span(line));
 }
 
@@ -537,11 +550,9 @@ flush_display(struct outputs *outputs, bool is_last)
 }
 
 static void
-add_late_info(struct wm_buf *line, const struct wm_reader *reader, struct wm_span row, int64_t late_by_us,
-	int64_t watermark_us)
+add_late_info(struct wm_buf *line, struct wm_stamps *info, struct wm_span row, int64_t late_by_us, int64_t watermark_us)
 {
 	char late_by[WM_INSTANT_TEXT_MAX], watermark[WM_INSTANT_TEXT_MAX];
-	const struct wm_row_format format = wm_row_format_of(reader);
 	const struct wm_value values[LATE_INFO] = {
 		/* seconds with as many digits as they need */
 		{ wm_span(late_by, wm_instant_print(late_by_us, WM_UNIT_S, NULL, late_by)), WM_KIND_NUMBER },
@@ -549,7 +560,7 @@ add_late_info(struct wm_buf *line, const struct wm_reader *reader, struct wm_spa
 			WM_KIND_TEXT },
 	};
 
-	wm_record_append(row, &format, late_info_names, values, LATE_INFO, line);
+	wm_stamps_put(info, row, false, values, line);
 }
 
 void
@@ -576,14 +587,13 @@ outputs_take(struct outputs *outputs, size_t len)
 }
 
 void
-outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader *reader, struct wm_span row,
-	int64_t late_by_us, int64_t watermark_us)
+outputs_put_late(struct outputs *outputs, size_t stream, struct wm_span row, int64_t late_by_us, int64_t watermark_us)
 {
 	if (outputs->late[stream].writer == NULL)
 		return;
 	wm_buf_reset(&outputs->line);
 	if (outputs->common->late_info)
-		add_late_info(&outputs->line, reader, row, late_by_us, watermark_us);
+		add_late_info(&outputs->line, &outputs->late_info[stream], row, late_by_us, watermark_us);
 	else
 		wm_buf_add(&outputs->line, row.data, row.len);
 	put(outputs, outputs->late[stream].writer, wm_buf_span(&outputs->line));
@@ -736,6 +746,9 @@ outputs_close(struct outputs *outputs)
 	close_writer(outputs, &outputs->out.writer);
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
 		free(side->created);
+	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)
+		if (outputs->has_late_info[i])
+			wm_stamps_release(&outputs->late_info[i]);
 	wm_buf_release(&outputs->line);
 	free(outputs->told);
 	free(outputs);

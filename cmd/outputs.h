@@ -74,11 +74,11 @@ char *outputs_room(struct outputs *outputs, size_t len);
 void outputs_take(struct outputs *outputs, size_t len);
 
 /*
- * A late row of a stream of the run (0; of a join 0 and 1), in its layout; late_by_us and watermark_us for --late-info. Does nothing without
+ * A late row of a stream of the run (0; of a join 0 and 1), in its layout, which is known to outputs_begin_side(); late_by_us and watermark_us for --late-info. Does nothing without
  * --late.
  */
-void outputs_put_late(struct outputs *outputs, size_t stream, const struct wm_reader *reader, struct wm_span row,
-	int64_t late_by_us, int64_t watermark_us);
+void outputs_put_late(
+	struct outputs *outputs, size_t stream, struct wm_span row, int64_t late_by_us, int64_t watermark_us);
 
 /* A row that was left out as a duplicate, in the layout of the stream. Only with --duplicates. */
 void outputs_put_duplicate(struct outputs *outputs, struct wm_span row);

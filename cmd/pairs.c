@@ -249,6 +249,32 @@ put_absent(const struct pairs *p, enum wm_join_side number, const struct wm_valu
 	}
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+	return wm_span_compare(*(const struct wm_span *)a, *(const struct wm_span *)b);
+}
+
+/* Two columns of one name would make a result that nobody can read by name. A side that has a name twice has it in the result too. */
+static void
+check_names(const struct pairs *p)
+{
+	size_t left_count = p->sides[WM_JOIN_LEFT].names_count;
+	struct wm_span *sorted;
+
+	if (p->options.is_left_alone || left_count == 0 || left_count == p->names_count)
+		return;
+	sorted = wm_reallocarray(NULL, left_count, sizeof(sorted[0]));
+	memcpy(sorted, p->names, left_count * sizeof(sorted[0]));
+	qsort(sorted, left_count, sizeof(sorted[0]), compare_names);
+	for (size_t i = left_count; i < p->names_count; i++)
+		if (bsearch(&p->names[i], sorted, left_count, sizeof(sorted[0]), compare_names) != NULL)
+			cli_misuse("--prefix: the result would have two columns '%.*s': choose prefixes with --prefix "
+				   "L,R, as in left_,other_",
+				(int)p->names[i].len, p->names[i].data);
+	free(sorted);
+}
+
 /* The columns of both sides are known, or one has ended without any: the result can begin. */
 static void
 begin(struct pairs *p)
@@ -267,6 +293,7 @@ begin(struct pairs *p)
 				p->names[p->names_count++] = p->sides[side].names[i];
 	for (size_t i = 0; p->options.is_stamped && i < 2; i++)
 		p->names[p->names_count++] = stamps[i];
+	check_names(p);
 	p->values = wm_calloc(p->names_count, sizeof(p->values[0]));
 	p->said = wm_calloc(p->names_count, sizeof(p->said[0]));
 	for (size_t i = 0; i < p->names_count; i++)

@@ -26,13 +26,21 @@ add_name(struct results *results, struct wm_span name)
 static void
 check_names(const struct results *results)
 {
-	for (size_t i = WINDOW_COLUMNS + results->keys_count; i < results->count; i++) {
+	size_t keys_end = WINDOW_COLUMNS + results->keys_count;
+	size_t aggregates_end = keys_end + wm_agg_outputs_count(results->agg);
+
+	for (size_t i = WINDOW_COLUMNS; i < results->count; i++) {
 		struct wm_span name = results->names[i];
 
-		for (size_t other = 0; other < i; other++)
+		for (size_t other = 0; other < i; other++) {
+			/* What a person chose the name of is renamed: an aggregate rather than a key. */
+			bool is_key = i < keys_end || (i >= aggregates_end && other < keys_end);
+
 			if (wm_span_equal(name, results->names[other]))
-				cli_misuse("--aggregate: the result has a column '%.*s' already: rename with NAME=%.*s",
-					(int)name.len, name.data, (int)name.len, name.data);
+				cli_misuse("%s: the result has a column '%.*s' already: rename with NAME=%.*s",
+					is_key ? "--group-by" : "--aggregate", (int)name.len, name.data, (int)name.len,
+					name.data);
+		}
 	}
 }
 
@@ -40,17 +48,23 @@ static void
 add_keys(struct results *results, struct stream *s)
 {
 	const char *group_by = results->options.group_by;
-	struct wm_span rest = group_by == NULL ? wm_span(NULL, 0) : wm_span_of(group_by), key;
+	struct wm_span rest = group_by == NULL ? wm_span(NULL, 0) : wm_span_of(group_by), key, shown;
 	struct wm_buf name;
 
 	wm_buf_init(&name, WM_BUF_UNBOUNDED);
 	while (wm_list_next(&rest, ',', &key)) {
 		if (results->keys_count++ == WM_KEYS_MAX)
 			cli_misuse("--group-by: more than %d columns", WM_KEYS_MAX);
+		struct wm_span column = key;
+		wm_list_next(&column, '=', &shown);
+		if (column.data == NULL)
+			column = key;
+		if (shown.len == 0 || column.len == 0)
+			cli_misuse("--group-by: '%.*s': write COLUMN, or NAME=COLUMN", (int)key.len, key.data);
 		wm_buf_reset(&name);
-		wm_list_unescape(key, &name);
+		wm_list_unescape(shown, &name);
 		add_name(results, wm_span(wm_memdup(name.data, name.len), name.len));
-		stream_want(s, key, STREAM_TEXT);
+		stream_want(s, column, STREAM_TEXT);
 	}
 	wm_buf_release(&name);
 }

@@ -85,8 +85,8 @@ put_late(struct stream *s)
 
 	if (s->band.is_there && !wm_value_is_empty(&s->rec.fields[s->band.field]))
 		line = band_restate(&s->band, line, &none);
-	outputs_put_late(s->run->outputs, s->number, reader, line, wm_time_sub(s->watermark_us, s->event_time_us),
-		s->watermark_us);
+	outputs_put_late(
+		s->run->outputs, s->number, line, wm_time_sub(s->watermark_us, s->event_time_us), s->watermark_us);
 }
 
 void

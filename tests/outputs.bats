@@ -407,3 +407,61 @@ name another file"
 	run -0 bash -c "cat in.csv | '$bin/wm-window' -q -t ts -w 5s --tumbling 10s --out o -C st"
 	assert_equal "$(wc -l <o)" 3
 }
+
+# unique FILE: no name stands twice in its header.
+unique() {
+	[ -z "$(head -1 "$1" | tr ',' '\n' | sort | uniq -d)" ]
+}
+
+@test "no result has two columns of one name: refused with what renames, or replaced" {
+	printf 'ts,window_start,window_end,_pane,_pane_index,_time,count,v,right_v,x\n1,1,1,1,1,1,1,1,1,1\n' >names.csv
+	columns=(window_start window_end _pane _pane_index _time count v)
+	for options in '' '--allowed-lateness 1s' '--stamp' '-a v=sum:v' '-a _pane=sum:v' '-a window_start=max:v,count'; do
+		for key in "${columns[@]}"; do
+			status=0
+			# shellcheck disable=SC2086 # words
+			"$bin/wm-window" -q -t ts -w 0s --tumbling 10s $options -g "$key" names.csv >out 2>err || status=$?
+			case $status in
+			0) unique out ;;
+			2) grep -qE "^wm-window: --(group-by|aggregate): the result has a column '[a-z_]*' already: rename with NAME=" err ;;
+			*) false ;;
+			esac
+		done
+	done
+	run -2 window -g window_start names.csv
+	assert_output "wm-window: --group-by: the result has a column 'window_start' already: rename with NAME=window_start"
+	run -0 window -g 'from=window_start,v,a\=b=x' names.csv
+	assert_output $'window_start,window_end,from,v,a=b,count\n1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1,1,1,1'
+	run -2 window -g '=v' names.csv
+	assert_output "wm-window: --group-by: '=v': write COLUMN, or NAME=COLUMN"
+	# the result of a run, once more
+	window -g v names.csv | "$bin/wm-window" -q -t window_start -w 0s --tumbling 1m -g v -a sum:count >out
+	assert_equal "$(tail -1 out)" 1970-01-01T00:00:00Z,1970-01-01T00:01:00Z,1,1
+}
+
+@test "no join has two columns of one name" {
+	printf 'ts,v,right_v,left_v\n1,a,b,c\n' >left.csv
+	printf 'ts,v,w,right_w\n1,d,e,f\n' >right.csv
+	printf '{"ts":1,"v":"a","right_v":"b"}\n' >left.ndjson
+	for left in left.csv left.ndjson; do
+		run -2 "$bin/wm-join" -t ts -w 0s -k ts --between 0s,0s --out joined $left right.csv
+		assert_output "wm-join: --prefix: the result would have two columns 'right_v': choose prefixes with --prefix L,R, \
+as in left_,other_"
+		[ ! -e joined ]
+	done
+	run -0 "$bin/wm-join" -q -t ts -w 0s -k ts --between 0s,0s --prefix ,r_ left.csv right.csv
+	assert_output $'ts,v,right_v,left_v,r_v,w,right_w\n1,a,b,c,d,e,f'
+	run -0 "$bin/wm-join" -q -t ts -w 0s -k ts --between 0s,0s --type semi left.csv right.csv
+}
+
+@test "--late-info on its own late file puts the new values where the old ones are" {
+	"$bin/wm-sort" -q -t ts -w 5s --late one.csv --late-info in.csv >out
+	assert_equal "$(cat one.csv)" $'ts,k,_late_by,_late_watermark\n3,a,32,1970-01-01T00:00:35Z'
+	printf '50,b,1,x\n4,c,7,y\n' >>one.csv
+	"$bin/wm-sort" -q -t ts -w 1s --late two.csv --late-info one.csv >out
+	assert_equal "$(cat two.csv)" $'ts,k,_late_by,_late_watermark\n4,c,45,1970-01-01T00:00:49Z'
+	printf '{"ts":50}\n{"ts":4,"_late_by":7,"a":[1, 2],"_late_watermark":"y"}\n{"ts":5}\n' |
+		"$bin/wm-sort" -q -t ts -w 1s --late two.ndjson --late-info >out
+	assert_equal "$(cat two.ndjson)" '{"ts":4,"_late_by":45,"a":[1, 2],"_late_watermark":"1970-01-01T00:00:49Z"}
+{"ts":5,"_late_by":44,"_late_watermark":"1970-01-01T00:00:49Z"}'
+}
