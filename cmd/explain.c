@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
@@ -79,6 +80,18 @@ static void
 add_shown(struct explanation *e, const char *text)
 {
 	wm_shown(wm_span_of(text), &e->text);
+}
+
+/* A name of a list, its escapes undone. */
+static void
+add_name(struct explanation *e, struct wm_span name)
+{
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_list_unescape(name, &text);
+	wm_shown(wm_buf_span(&text), &e->text);
+	wm_buf_release(&text);
 }
 
 /* Columns that a word of UTF-8 takes. */
@@ -292,14 +305,9 @@ explain_time(struct explanation *e)
 
 	wm_buf_add_text(&e->text, "Column ");
 	while (wm_list_next(&rest, '+', &part)) {
-		struct wm_buf name;
-
-		wm_buf_init(&name, WM_BUF_UNBOUNDED);
-		wm_list_unescape(part, &name);
 		wm_buf_add_text(&e->text, is_first ? "'" : " and, behind a blank, '");
-		wm_shown(wm_buf_span(&name), &e->text);
+		add_name(e, part);
 		wm_buf_add_byte(&e->text, '\'');
-		wm_buf_release(&name);
 		is_first = false;
 	}
 	wm_buf_add_text(&e->text, common->time_column == NULL ? ", which wm-stamp writes." : ".");
@@ -359,7 +367,7 @@ explain_grid(struct explanation *e)
 	else if (windows->calendar != WM_CALENDAR_NONE)
 		say(e, "%s each, by the calendar and from midnight, one after the other.", e->op->windows_text);
 	else if (is_tumbling)
-		say(e, "%s each, one after the other.", e->op->windows_text);
+		say(e, "%.*s each, one after the other.", (int)strcspn(e->op->windows_text, ","), e->op->windows_text);
 	else
 		explain_sliding(e);
 	if (windows->offset_us != 0) {
@@ -386,6 +394,21 @@ explain_grid(struct explanation *e)
 }
 
 static void
+explain_fill(struct explanation *e)
+{
+	const char *fill = e->op->fill;
+
+	if (fill == NULL)
+		return;
+	say(e, "The empty windows between two %sare written too (--fill %s),",
+		e->op->group_by == NULL ? "" : "of one value ", fill);
+	say(e,
+		strcmp(fill, "zero") == 0           ? "with 0 for counts and sums and no other value."
+			: strcmp(fill, "prev") == 0 ? "with the values of the window before."
+						    : "without a value.");
+}
+
+static void
 explain_windows(struct explanation *e)
 {
 	if (e->op->is_session)
@@ -406,6 +429,11 @@ explain_windows(struct explanation *e)
 		add_shown(e, e->common->out_path);
 		wm_buf_add_byte(&e->text, '.');
 	}
+	if (e->op->is_partial)
+		say(e,
+			"Not values are written but states, which wm-merge --partial combines with those of other "
+			"runs.");
+	explain_fill(e);
 	end_paragraph(e, "Results");
 }
 
@@ -482,6 +510,44 @@ explain_band(struct explanation *e)
 			may_come_in_band(e) ? "Where that is missing there is none" : "None");
 }
 
+/* Behind the delay: sources with one of their own, and a comma. */
+static void
+explain_other_delays(struct explanation *e)
+{
+	struct wm_span rest = e->common->delay.others == NULL ? wm_span(NULL, 0) : wm_span_of(e->common->delay.others);
+	struct wm_span name;
+	int64_t delay_us;
+
+	for (const char *before = " ("; cli_next_source_delay(&rest, &name, &delay_us); before = ", ") {
+		wm_buf_add_text(&e->text, before);
+		add_name(e, name);
+		wm_buf_add_text(&e->text, ": ");
+		wm_duration_print(delay_us, &e->text);
+		if (rest.data == NULL)
+			wm_buf_add_byte(&e->text, ')');
+	}
+	wm_buf_add_byte(&e->text, ',');
+}
+
+/* Sources known beforehand. */
+static void
+explain_sources(struct explanation *e)
+{
+	struct wm_span rest = e->common->sources == NULL ? wm_span(NULL, 0) : wm_span_of(e->common->sources), name;
+	bool can_be_idle = e->common->idle.text != NULL || e->common->idle_wall.text != NULL;
+	size_t count = 0;
+
+	if (rest.data == NULL)
+		return;
+	wm_buf_add_byte(&e->text, ' ');
+	while (wm_list_next(&rest, ',', &name)) {
+		wm_buf_add_text(&e->text, count++ == 0 ? "" : rest.data == NULL ? " and " : ", ");
+		add_name(e, name);
+	}
+	wm_buf_addf(&e->text, " hold%s it back from the start, until %s spoken%s (--sources).", count == 1 ? "s" : "",
+		count == 1 ? "it has" : "each has", can_be_idle ? " or is left out" : "");
+}
+
 static void
 explain_watermark(struct explanation *e)
 {
@@ -501,7 +567,8 @@ explain_watermark(struct explanation *e)
 	} else {
 		say(e, "The");
 	}
-	say(e, "highest event time so far less %s,", common->delay.others != NULL ? "its delay" : common->delay.text);
+	say(e, "highest event time so far less %s", common->delay.text);
+	explain_other_delays(e);
 	say(e, e->is_batch ? "moved at the end of each batch and never back." : "moved with each row and never back.");
 	say(e, "A row of %s makes it %s%s.", clock_of(e, e->closing_us).text, clock_of(e, e->closing_watermark_us).text,
 		e->is_batch ? " when its batch has ended" : "");
@@ -511,6 +578,7 @@ explain_watermark(struct explanation *e)
 		say(e, "The one that counts is the %s of those of the %s.",
 			common->policy == WM_POLICY_MAX ? "greatest" : "least",
 			common->merge ? "files that have not ended" : "values that have come");
+	explain_sources(e);
 	if (common->idle.text != NULL)
 		say(e, "One that is silent while the highest event time of all rises by %s is left out (--idle).",
 			common->idle.text);
@@ -526,7 +594,7 @@ explain_watermark(struct explanation *e)
 
 /* "a row of 10:07 or later comes", as far as merging and guards let one row do that. */
 struct event {
-	char text[160];
+	char text[256];
 };
 
 /* What brings the watermark as far as a row of that time does. */
@@ -537,8 +605,13 @@ event_of(const struct explanation *e, int64_t time_us)
 	struct clock clock = clock_of(e, time_us);
 	const char *sources = e->common->merge ? "file has ended or" : "source has";
 
+	const char *own = e->common->delay.others == NULL
+		? ""
+		: ", by the difference earlier or later where its delay is another";
+
 	if (has_sources(e) && e->common->policy == WM_POLICY_MIN)
-		snprintf(event.text, sizeof(event.text), "each %s shown a row of %s or later", sources, clock.text);
+		snprintf(event.text, sizeof(event.text), "each %s shown a row of %s or later%s", sources, clock.text,
+			own);
 	else if (e->common->max_jump.text != NULL)
 		snprintf(event.text, sizeof(event.text), "the highest event time is raised to %s or later", clock.text);
 	else

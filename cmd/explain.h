@@ -23,6 +23,8 @@ struct explain_windowing {
 	enum wm_window_mode mode;
 	const char *group_by;  /* as typed; NULL: none */
 	const char *aggregate; /* as typed */
+	const char *fill;      /* "zero", "null", "prev"; NULL: empty windows are not written */
+	bool is_partial;       /* states are written instead of values */
 };
 
 /* Appends the explanation to out (born WM_BUF_UNBOUNDED): paragraphs with a word in front, 80 columns wide. */

@@ -40,6 +40,7 @@ struct options {
 
 enum panes { PANES_ACCUMULATING, PANES_DISCARDING };
 enum fill { FILL_ZERO, FILL_NULL, FILL_PREV };
+static const char *const fills[] = { "zero", "null", "prev" };
 
 /* Drives parsing and --help; tests hold the man page and the completion to it. */
 #define AT(field) offsetof(struct options, field)
@@ -341,7 +342,6 @@ static struct keep_options
 kept_options(const struct options *opt)
 {
 	static const char *const modes[] = { "append", "update", "complete" };
-	static const char *const fills[] = { "zero", "null", "prev" };
 	struct keep_options kept = { 0 };
 
 	keep_option_durations(&kept, "--tumbling", opt->tumbling);
@@ -385,6 +385,8 @@ answer_explain(const struct options *opt, const struct engine *engine)
 		.mode = (enum wm_window_mode)opt->mode,
 		.group_by = opt->group_by,
 		.aggregate = opt->aggregate == NULL ? "count" : opt->aggregate,
+		.fill = opt->fill < 0 ? NULL : fills[opt->fill],
+		.is_partial = opt->partial,
 	};
 	struct wm_buf text;
 

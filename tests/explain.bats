@@ -321,7 +321,38 @@ holds_late() {
 	run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m --source host --eof hold in.csv
 	assert_line '2025-01-01T10:00:00Z,2025-01-01T10:05:00Z,2'
 	explain --tumbling 5m -w 2m,web2=10m --source host --policy max
-	[[ $text == *'its highest event time so far less its delay'*'The one that counts is the greatest'*'when a row of 10:07 or later comes'* ]]
+	[[ $text == *'its highest event time so far less 2m (web2: 10m), moved'*'The one that counts is the greatest'*'when a row of 10:07 or later comes'* ]]
+}
+
+@test "sources with a delay of their own, and those known beforehand" {
+	explain --tumbling 5m -w 2m,web2=10m,a\\,b=90s --source host --sources web1,web2
+	[[ $text == *'so far less 2m (web2: 10m, a,b: 1m30s), moved with each row'* ]]
+	[[ $text == *'web1 and web2 hold it back from the start, until each has spoken (--sources).'* ]]
+	[[ $text == *'10:00–10:05 is written once, when each source has shown a row of 10:07 or later, by the difference earlier or later where its delay is another; after that'* ]]
+	# so it is: web2 has to show a row of 10:15
+	for last in 10:14:59 10:15:00; do
+		printf 'time,host\n2025-01-01T10:02:00Z,web1\n2025-01-01T10:07:00Z,web1\n2025-01-01T%sZ,web2\n' $last >in.csv
+		run -0 "$build/wm-window" -q -t time --tumbling 5m -w 2m,web2=10m --source host --sources web1,web2 --eof hold in.csv
+		[ "$last" = 10:14:59 ] || assert_line '2025-01-01T10:00:00Z,2025-01-01T10:05:00Z,1'
+		[ "$last" = 10:15:00 ] || refute_line --partial '10:05:00Z,1'
+	done
+	explain --tumbling 5m -w 2m --source host --sources web1 --idle 1h
+	[[ $text == *'web1 holds it back from the start, until it has spoken or is left out (--sources).'* ]]
+}
+
+@test "sliding windows that tumble, empty windows, states" {
+	explain --sliding 5m,5m -w 2m
+	[[ $text == *'Windows 5m each, one after the other.'* ]]
+	explain --tumbling 5m -w 2m --fill zero
+	[[ $text == *'The empty windows between two are written too (--fill zero), with 0 for counts and sums and no other value.'* ]]
+	explain --tumbling 5m -w 2m --fill null -g host
+	[[ $text == *'The empty windows between two of one value are written too (--fill null), without a value.'* ]]
+	explain --tumbling 5m -w 2m --fill prev
+	[[ $text == *'(--fill prev), with the values of the window before.'* ]]
+	explain --tumbling 5m --partial
+	[[ $text == *'Not values are written but states, which wm-merge --partial combines with those of other runs.'* ]]
+	explain --tumbling 5m
+	[[ $text != *'--fill'* && $text != *'states'* ]]
 }
 
 @test "what is said of inputs, keys, side files and guards" {
