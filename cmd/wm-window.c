@@ -133,6 +133,35 @@ check_panes(const struct options *opt)
 		cli_misuse("--fill: is for --tumbling windows in --mode append, each written once");
 }
 
+/* Each window and key is to have one state, and be the same window in all files that are merged. */
+static void
+check_partial(const struct options *opt)
+{
+	bool is_once = opt->common.trigger == NULL || strcmp(opt->common.trigger, "eof") == 0;
+	const struct {
+		bool is_given;
+		const char *option;
+		const char *why;
+	} clashes[] = {
+		{ opt->session != NULL, "--session",
+			"sessions of several files would overlap, and none knows the other's rows" },
+		{ opt->fill >= 0, "--fill", "an empty window has no state" },
+		{ opt->allowed_lateness.us > 0, "--allowed-lateness",
+			"a window would have several states, of which none is the last" },
+		{ opt->early != NULL, "--early", "a window would have several states, of which none is the last" },
+		{ opt->mode == WM_MODE_UPDATE, "--mode update",
+			"a window would have several states, of which none is the last" },
+		{ opt->mode == WM_MODE_COMPLETE && !is_once, "--mode complete",
+			"with this --trigger a window would have several states, of which none is the last" },
+		{ opt->stamp, "--stamp", "its columns are no states" },
+	};
+
+	for (size_t i = 0; i < sizeof(clashes) / sizeof(clashes[0]) && opt->partial; i++)
+		if (clashes[i].is_given)
+			cli_misuse("--partial and %s: %s, which wm-merge could not combine: leave one of them out",
+				clashes[i].option, clashes[i].why);
+}
+
 static struct wm_pane_options
 parse_panes(const struct options *opt)
 {
@@ -144,6 +173,7 @@ parse_panes(const struct options *opt)
 	struct wm_err err;
 
 	check_panes(opt);
+	check_partial(opt);
 	if (opt->early != NULL && !windows_read_early(opt->early, &panes, &err))
 		cli_misuse("%s", err.message);
 	return panes;

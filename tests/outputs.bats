@@ -465,3 +465,36 @@ as in left_,other_"
 	assert_equal "$(cat two.ndjson)" '{"ts":4,"_late_by":45,"a":[1, 2],"_late_watermark":"1970-01-01T00:00:49Z"}
 {"ts":5,"_late_by":44,"_late_watermark":"1970-01-01T00:00:49Z"}'
 }
+
+@test "--partial writes what wm-merge can combine, or is refused" {
+	head -3 in.csv >a.csv
+	(head -1 in.csv && tail -n +4 in.csv) >b.csv
+	(head -1 in.csv && tail -n +2 in.csv) >all.csv
+	windows=('--tumbling 10s' '--sliding 10s,5s' '--session 10s' '--cumulating 20s,10s')
+	others=('' '--fill zero' '--fill prev' '-w 0s --allowed-lateness 1s' '-w 0s --allowed-lateness 0s' '--early 1rows' '--early event:5s'
+		'--mode update' '--mode complete' '--mode complete --trigger 1rows' '--stamp -w 1s' '--offset 1s')
+	combined=0
+	for window in "${windows[@]}"; do
+		for other in "${others[@]}"; do
+			status=0
+			# shellcheck disable=SC2086 # words
+			"$bin/wm-window" -q -t ts $window $other --partial -g k -a count,max:ts a.csv >a 2>err || status=$?
+			if [ $status -eq 2 ]; then
+				grep -qE '^wm-window: (--partial and )?--[a-z -]*: ' err
+				[[ $window = --session* || $other != '' && $other != '--offset 1s' ]]
+				continue
+			fi
+			# shellcheck disable=SC2086 # words
+			"$bin/wm-window" -q -t ts $window ${other/-w 0s/} --partial -g k -a count,max:ts b.csv >b
+			"$bin/wm-merge" -k window_start,window_end,k --partial a b >got
+			# shellcheck disable=SC2086 # words
+			"$bin/wm-window" -q -t ts $window ${other/-w 0s/} -g k -a count,max:ts all.csv >want
+			cmp got want
+			combined=$((combined + 1))
+		done
+	done
+	[ $combined -ge 8 ]
+	run -2 "$bin/wm-window" -t ts --session 5s --partial in.csv
+	assert_output "wm-window: --partial and --session: sessions of several files would overlap, and none knows the other's rows, \
+which wm-merge could not combine: leave one of them out"
+}
