@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -1472,6 +1474,19 @@ parse_option(struct parse *parse, int value, const char *word, bool is_separate)
 	take(option, typed, optarg, parse->options);
 }
 
+/* A file that may not grow (ulimit -f) is a write that fails, with a message; and as many FILEs are open as the system lets be. */
+static void
+settle_limits(void)
+{
+	struct rlimit files;
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 void
 cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 {
@@ -1483,6 +1498,7 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 	int value;
 
 	tool_name = tool->name;
+	settle_limits();
 	common->has_sides = tool->takes_two;
 	join_options(&parse);
 	fill_tables(parse.table, letters, longs);

@@ -196,7 +196,11 @@ open_file(const char *file, struct wm_err *err)
 {
 	int fd = cli_open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
-	if (fd == -1)
+	if (fd == -1 && errno == EMFILE)
+		(void)wm_err_set(err, WM_ERR_IO,
+			"%s: %s: raise the limit of open files (ulimit -Hn), or name fewer FILEs", file,
+			strerror(errno));
+	else if (fd == -1)
 		(void)wm_err_set(err, WM_ERR_IO, "%s: %s", file, strerror(errno));
 	return fd;
 }

@@ -202,6 +202,16 @@ decode_files(struct sources *sources, const struct sources_known *known, size_t 
 	return is_decoded;
 }
 
+/* Only FILEs end. */
+static bool
+has_ended(const struct wm_combine *combine)
+{
+	for (size_t i = 0; i < combine->sources_count; i++)
+		if (combine->sources[i].has_ended)
+			return true;
+	return false;
+}
+
 static bool
 decode_values(struct sources *sources, const struct sources_known *known, size_t count, struct wm_get *in)
 {
@@ -217,7 +227,7 @@ decode_values(struct sources *sources, const struct sources_known *known, size_t
 			return false;
 	}
 	return sources->combine.sources_count == count && wm_combine_decode(&sources->combine, in) &&
-		decode_guards(sources, in);
+		!has_ended(&sources->combine) && decode_guards(sources, in);
 }
 
 struct sources_known *

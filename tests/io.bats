@@ -260,6 +260,31 @@ closed_stdout() {
 	done
 }
 
+@test "a file that may not grow (ulimit -f): status 3 and a message, and the next run goes on" {
+	{ echo ts,k && seq -f %g,a 100000; } >"$dir/in.csv"
+	for command in 'wm-stamp -w 0s' 'wm-sort -w 1h' 'wm-dedup -w 10s -k ts'; do
+		# shellcheck disable=SC2206
+		words=($command)
+		tool=${words[0]}
+		rm -rf "$dir"/st* "$dir/rows" "$dir/size"
+		"$bin/$tool" -q -t ts "${words[@]:1}" "$dir/in.csv" >"$dir/want"
+		attempt 3 'File too large' bash -c \
+			"ulimit -f 10; '$bin/$tool' -q -t ts ${words[*]:1} -C '$dir/st' --eof flush '$dir/in.csv' >>'$dir/rows'"
+		"$bin/$tool" -q -t ts "${words[@]:1}" -C "$dir/st" --eof flush "$dir/in.csv" >>"$dir/rows"
+		cmp "$dir/want" "$dir/rows"
+	done
+}
+
+@test "more FILEs side by side than the soft limit lets be open; and than the hard one" {
+	local i
+	tool=wm-window
+	for ((i = 0; i < 300; i++)); do printf 'ts\n%d\n' $i >"$dir/$i.csv"; done
+	attempt 0 '' bash -c "ulimit -Sn 100; '$bin/wm-window' -q -t ts -w 0s --tumbling 1h --merge '$dir'/*.csv"
+	[ "$(tail -n 1 "$dir/out")" = 1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,300 ]
+	attempt 3 'Too many open files: raise the limit of open files \(ulimit -Hn\), or name fewer FILEs' \
+		bash -c "ulimit -n 100; '$bin/wm-window' -q -t ts -w 0s --tumbling 1h --merge '$dir'/*.csv"
+}
+
 @test "--eof flush, given, and a signal: what is open is written, then it dies of the signal" {
 	printf 'ts,k\n1,a\n12,b\n13,c\n4' >"$dir/in.csv"
 	printf 'ts,k\n1,a\n' >"$dir/right.csv"

@@ -583,6 +583,25 @@ over() {
 	[ "$(over)" -lt 200 ]
 }
 
+@test "a source that the clock had made idle speaks in a run that knows no idleness" {
+	printf 'ts,k\n10,a\n11,b\n' >in.csv
+	mkfifo pipe
+	"$bin/wm-window" -q -t ts -w 0s --tumbling 10s --source k --idle-wall 100ms -C st --out out pipe 3>&- &
+	exec 9>pipe
+	cat in.csv >&9
+	sleep 0.5
+	printf '25,a\n' >&9
+	# a alone takes part: its window of 10 s is written.
+	for _ in {1..100}; do [ ! -s out ] || break && sleep 0.05; done
+	kill -TERM $!
+	wait $! || true
+	exec 9>&-
+	printf '26,b\n41,a\n42,b\n' |
+		"$bin/wm-window" -q -t ts -w 0s --tumbling 10s --source k -C st --eof flush --out out
+	is out $head_of_windows 1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,2 1970-01-01T00:00:20Z,1970-01-01T00:00:30Z,2 \
+		1970-01-01T00:00:40Z,1970-01-01T00:00:50Z,2
+}
+
 @test "counters are of all runs, run has this one's" {
 	printf 'ts\n1\nx\n12\n' >in.csv
 	run -1 window --report r in.csv

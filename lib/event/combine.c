@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/event/combine.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
@@ -223,7 +222,9 @@ wm_combine_moved(struct wm_combine *combine, size_t source)
 {
 	const struct wm_source *moved = &combine->sources[source];
 
-	assert(moved->place != NO_PLACE);
+	/* It was idle in a run before, and nothing is told of its records in this one, in which none can be. */
+	if (moved->place == NO_PLACE)
+		take_part(combine, source);
 	note_highest(combine, source);
 	if (combine->order_count == 1)
 		return rise_now(combine, moved->own.watermark_us);
@@ -361,6 +362,32 @@ wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out)
 	}
 }
 
+/* Each source comes once, takes part or not; one that has ended does not. */
+static bool
+decode_sources(struct wm_combine *combine, bool *is_decoded, struct wm_get *in)
+{
+	for (size_t i = 0; i < combine->sources_count; i++) {
+		uint64_t number = wm_get_varint(in);
+		bool takes_part = wm_get_u8(in) != 0, has_ended = wm_get_u8(in) != 0;
+		int64_t mark_us = wm_get_i64(in);
+
+		if (in->failed || number >= combine->sources_count || is_decoded[number] || (takes_part && has_ended))
+			return false;
+		struct wm_source *source = &combine->sources[number];
+		if (!wm_watermark_decode(&source->own, in))
+			return false;
+		is_decoded[number] = true;
+		source->mark_us = mark_us;
+		source->has_ended = has_ended;
+		note_highest(combine, number);
+		unlink_source(combine, number);
+		link_newest(combine, number);
+		if (takes_part)
+			take_part(combine, number);
+	}
+	return true;
+}
+
 bool
 wm_combine_decode(struct wm_combine *combine, struct wm_get *in)
 {
@@ -373,25 +400,11 @@ wm_combine_decode(struct wm_combine *combine, struct wm_get *in)
 		return false;
 	while (combine->order_count > 0)
 		leave(combine, combine->order[0]);
-	for (size_t i = 0; i < combine->sources_count; i++) {
-		uint64_t number = wm_get_varint(in);
-		bool takes_part = wm_get_u8(in) != 0, has_ended = wm_get_u8(in) != 0;
-		int64_t mark_us = wm_get_i64(in);
-
-		if (in->failed || number >= combine->sources_count)
-			return false;
-		struct wm_source *source = &combine->sources[number];
-		if (source->place != NO_PLACE || !wm_watermark_decode(&source->own, in))
-			return false;
-		source->mark_us = mark_us;
-		source->has_ended = has_ended;
-		note_highest(combine, number);
-		unlink_source(combine, number);
-		link_newest(combine, number);
-		if (takes_part)
-			take_part(combine, number);
-	}
+	bool *is_decoded = wm_calloc(combine->sources_count + 1, sizeof(is_decoded[0]));
+	bool is_whole = decode_sources(combine, is_decoded, in);
+	free(is_decoded);
 	/* How much of it came by the clock is not told. */
-	combine->watermark_us = combine->data_us = watermark_us;
-	return true;
+	if (is_whole)
+		combine->watermark_us = combine->data_us = watermark_us;
+	return is_whole;
 }

@@ -245,6 +245,67 @@ test_idle_wall(void)
 	wm_combine_release(&combine);
 }
 
+/* The bytes of a state of two sources: their numbers, whether they take part and have ended, as given. */
+static bool
+is_accepted(struct wm_combine *back, const unsigned char each[2][3])
+{
+	struct wm_watermark fresh;
+	struct wm_combine combine;
+	struct wm_buf bytes;
+	struct wm_get in;
+
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	wm_combine_init(&combine, WM_POLICY_MIN, 0);
+	wm_put_i64(&bytes, 100000);
+	wm_put_i64(&bytes, WM_TIME_NONE);
+	wm_put_i64(&bytes, WM_TIME_NONE);
+	wm_guard_encode(&combine.guard, &bytes);
+	wm_put_varint(&bytes, 2);
+	for (size_t i = 0; i < 2; i++) {
+		wm_put_varint(&bytes, each[i][0]);
+		wm_put_u8(&bytes, each[i][1]);
+		wm_put_u8(&bytes, each[i][2]);
+		wm_put_i64(&bytes, WM_TIME_NONE);
+		wm_put_i64(&bytes, 100000);
+		wm_put_i64(&bytes, 100000);
+	}
+	wm_combine_release(&combine);
+	wm_combine_init(back, WM_POLICY_MIN, 0);
+	wm_watermark_init(&fresh, 0);
+	wm_combine_add(back, &fresh, 0);
+	wm_combine_add(back, &fresh, 0);
+	wm_get_init(&in, wm_buf_span(&bytes));
+	bool is_decoded = wm_combine_decode(back, &in);
+	wm_buf_release(&bytes);
+	return is_decoded;
+}
+
+static void
+test_hostile(void)
+{
+	static const unsigned char refused[][2][3] = {
+		{ { 0, 1, 0 }, { 0, 1, 0 } },
+		{ { 1, 0, 0 }, { 1, 0, 0 } },
+		{ { 0, 0, 0 }, { 0, 1, 0 } },
+		{ { 0, 1, 1 }, { 1, 1, 0 } },
+		{ { 0, 1, 0 }, { 2, 1, 0 } },
+	};
+	static const unsigned char idle[2][3] = { { 0, 1, 0 }, { 1, 0, 0 } };
+	struct wm_combine combine;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		tap_ok(!is_accepted(&combine, refused[i]), "a state in which sources come twice, or not as they can");
+		wm_combine_release(&combine);
+	}
+	/* Idle by the clock in a run before; in this one nothing tells that it speaks. */
+	tap_ok(is_accepted(&combine, idle), "a source that takes no part");
+	combine.sources[1].own.highest_time_us = 150000;
+	tap_ok(!wm_combine_advance(&combine, 1) && combine.watermark_us == 100000, "takes part with its next record");
+	combine.sources[0].own.highest_time_us = 200000;
+	tap_ok(wm_combine_advance(&combine, 0) && combine.watermark_us == 150000, "and holds the watermark");
+	wm_combine_release(&combine);
+}
+
 int
 main(void)
 {
@@ -262,5 +323,6 @@ main(void)
 	wm_combine_release(&combine);
 	test_idle();
 	test_idle_wall();
+	test_hostile();
 	return tap_done();
 }
