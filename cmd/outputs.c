@@ -48,6 +48,7 @@ struct outputs {
 	struct wm_value *told; /* a row on its way to a table */
 	size_t names_count;
 	struct wm_buf line;
+	struct wm_buf header; /* of results: for a file that SIGHUP lets begin */
 };
 
 void
@@ -94,6 +95,7 @@ outputs_open(const struct cli_common *common)
 	outputs->rejects = (struct side){ .option = "--rejects", .path = common->rejects_path };
 	outputs->report = (struct side){ .option = "--report", .path = common->report_path };
 	wm_buf_init(&outputs->line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&outputs->header, WM_BUF_UNBOUNDED);
 	return outputs;
 }
 
@@ -396,20 +398,6 @@ outputs_begin_at(struct outputs *outputs, size_t number, uint64_t length)
 		ready_side(outputs, side);
 }
 
-void
-outputs_reopen(struct outputs *outputs)
-{
-	struct side *side;
-
-	outputs->is_reopened = true;
-	for (size_t i = 1; (side = side_at(outputs, i)) != NULL; i++) {
-		close_writer(outputs, &side->writer);
-		open_side(side);
-		if (outputs->common->checkpoint == NULL)
-			ready_side(outputs, side);
-	}
-}
-
 /* A table as wide as the terminal, where results go to one. */
 static void
 open_display(struct outputs *outputs)
@@ -425,8 +413,28 @@ open_display(struct outputs *outputs)
 void
 outputs_put_header(struct outputs *outputs, struct wm_span line)
 {
-	if (!outputs->common->no_output_header)
-		put_side_header(outputs, &outputs->out, line);
+	if (outputs->common->no_output_header)
+		return;
+	wm_buf_reset(&outputs->header);
+	wm_buf_add(&outputs->header, line.data, line.len);
+	put_side_header(outputs, &outputs->out, line);
+}
+
+/* A pipe that is opened anew would end for its reader: results stay in it. */
+static bool
+can_reopen(const struct outputs *outputs, const struct side *side)
+{
+	struct stat found;
+
+	return side->path != NULL &&
+		(side != &outputs->out || (fstat(wm_writer_fd(side->writer), &found) == 0 && S_ISREG(found.st_mode)));
+}
+
+void
+outputs_begin_again(struct outputs *outputs)
+{
+	if (can_reopen(outputs, &outputs->out) && outputs->header.len != 0)
+		put_side_header(outputs, &outputs->out, wm_buf_span(&outputs->header));
 }
 
 static void
@@ -547,6 +555,36 @@ flush_display(struct outputs *outputs, bool is_last)
 	else
 		wm_display_flush(outputs->display, &outputs->line);
 	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
+}
+
+/* A table ends with its file. */
+static void
+end_display(struct outputs *outputs)
+{
+	flush_display(outputs, true);
+	wm_display_free(outputs->display);
+	outputs->display = NULL;
+}
+
+void
+outputs_reopen(struct outputs *outputs)
+{
+	bool has_table = outputs->display != NULL && can_reopen(outputs, &outputs->out);
+	struct side *side;
+
+	outputs->is_reopened = true;
+	if (has_table)
+		end_display(outputs);
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++) {
+		if (!can_reopen(outputs, side))
+			continue;
+		close_writer(outputs, &side->writer);
+		open_side(side);
+		if (outputs->common->checkpoint == NULL)
+			ready_side(outputs, side);
+	}
+	if (has_table)
+		open_display(outputs);
 }
 
 static void
@@ -727,9 +765,7 @@ outputs_flush(struct outputs *outputs)
 void
 outputs_end(struct outputs *outputs)
 {
-	flush_display(outputs, true);
-	wm_display_free(outputs->display);
-	outputs->display = NULL;
+	end_display(outputs);
 	outputs_flush(outputs);
 }
 
@@ -750,6 +786,7 @@ outputs_close(struct outputs *outputs)
 		if (outputs->has_late_info[i])
 			wm_stamps_release(&outputs->late_info[i]);
 	wm_buf_release(&outputs->line);
+	wm_buf_release(&outputs->header);
 	free(outputs->told);
 	free(outputs);
 }

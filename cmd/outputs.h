@@ -96,8 +96,12 @@ bool outputs_has_report(const struct outputs *outputs);
 /* Writes what is buffered; before a read that would wait. */
 void outputs_flush(struct outputs *outputs);
 
-/* Closes the side files and opens them by their names again, which may be new files now: after SIGHUP. */
+/*
+ * After SIGHUP: closes --out, where it is a regular file, and the side files, and opens them by their names again, which may be new files now. Then the headers, once
+ * they may be written: outputs_begin_again() for results, outputs_begin_side() for the others.
+ */
 void outputs_reopen(struct outputs *outputs);
+void outputs_begin_again(struct outputs *outputs);
 
 /* All results have come: writes what is left, the end of a table too, so that messages about them stand behind them. */
 void outputs_end(struct outputs *outputs);

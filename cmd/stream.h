@@ -239,6 +239,9 @@ void stream_put_text(struct stream *s, struct wm_span text);
 /* Whether the input goes on behind this end: what is open was kept back (--eof hold), or the run was stopped. */
 bool stream_is_held(const struct stream *s);
 
+/* Whether the run ended as its state was too large, and keeps it for one with a higher limit. */
+bool stream_is_kept_at_limit(const struct stream *s);
+
 /* Whether progress objects are made, so that the operator is to count what they say. */
 bool stream_has_progress(const struct stream *s);
 

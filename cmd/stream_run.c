@@ -300,6 +300,7 @@ stream_reopen(struct stream *s)
 		keep_reopened(run->keep);
 		stream_commit(s);
 	}
+	outputs_begin_again(run->outputs);
 	for (size_t i = 0; i < run->streams_count; i++)
 		if (run->streams[i]->is_settled)
 			outputs_begin_side(run->outputs, i, inputs_layout(run->streams[i]->inputs));
@@ -404,6 +405,12 @@ bool
 stream_is_stopping(const struct stream *s)
 {
 	return stream_signals.stop_signal != 0 || s->run->is_at_limit;
+}
+
+bool
+stream_is_kept_at_limit(const struct stream *s)
+{
+	return s->run->keep != NULL && s->run->is_at_limit;
 }
 
 /* Without -C, --eof flush asks for what is open at a signal too: nothing else would have it. */

@@ -1005,7 +1005,9 @@ main(int argc, char **argv)
 			stream_used(s, 0);
 	}
 	say_state(lag, s);
-	write_results(&plan, &rows, lag, s);
+	/* The next run will write them, of all that was read. */
+	if (!stream_is_kept_at_limit(s))
+		write_results(&plan, &rows, lag, s);
 	int status = stream_finish(s, 0); /* flushes and checks every output */
 	wm_lag_free(lag);
 	keep_options_release(&kept);

@@ -456,6 +456,64 @@ common_batches() {
 	is late.csv ts 2
 }
 
+@test "SIGHUP: --out that was moved away begins anew with its header; a pipe stays" {
+	local kept
+	for kept in '' '-C st'; do
+		rm -rf pipe st* out*
+		mkfifo pipe
+		# shellcheck disable=SC2086
+		"$bin/wm-window" -q -t ts -w 0s --tumbling 10s $kept --eof hold --out out.csv pipe 3>&- &
+		exec 9>pipe
+		printf 'ts\n1\n12\n' >&9
+		for _ in {1..100}; do [ "$(cat out.csv 2>/dev/null | wc -l)" = 2 ] && break || sleep 0.05; done
+		mv out.csv out.1
+		kill -HUP $!
+		for _ in {1..100}; do [ -s out.csv ] && break || sleep 0.05; done
+		printf '25\n36\n' >&9
+		exec 9>&-
+		wait $!
+		is out.1 $head_of_windows 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1
+		is out.csv $head_of_windows 1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1 \
+			1970-01-01T00:00:20Z,1970-01-01T00:00:30Z,1
+	done
+	# What passes, and what has not moved.
+	rm -f pipe
+	mkfifo pipe
+	"$bin/wm-stamp" -q -t ts -w 0s --add late --out out.pipe.csv pipe 3>&- &
+	exec 9>pipe
+	printf 'ts\n1\n' >&9
+	for _ in {1..100}; do [ "$(cat out.pipe.csv 2>/dev/null | wc -l)" = 2 ] && break || sleep 0.05; done
+	kill -HUP $!
+	sleep 0.2
+	printf '2\n' >&9
+	exec 9>&-
+	wait $!
+	is out.pipe.csv ts,_late 1,0 2,0
+	rm -f pipe out.pipe
+	mkfifo pipe out.pipe
+	cat out.pipe >got 3>&- &
+	"$bin/wm-stamp" -q -t ts -w 0s --add late --out out.pipe pipe 3>&- &
+	exec 9>pipe
+	printf 'ts\n1\n' >&9
+	for _ in {1..100}; do [ "$(wc -l <got)" = 2 ] && break || sleep 0.05; done
+	kill -HUP $!
+	sleep 0.2
+	printf '2\n' >&9
+	exec 9>&-
+	wait
+	is got ts,_late 1,0 2,0
+}
+
+@test "wm-lag: stopped at the state limit, the table is left to the run that goes on" {
+	awk 'BEGIN { print "ts,k"; for (i = 0; i < 20000; i++) printf "%d.25,%d\n", i, i % 4000 }' >in.csv
+	"$bin/wm-lag" -q -t ts -g k in.csv >want
+	run -4 bash -c "'$bin/wm-lag' -q -t ts -g k -C st --state-limit 200K in.csv >>out"
+	assert_output --partial 'the checkpoint is good'
+	run -4 bash -c "'$bin/wm-lag' -q -t ts -g k -C st --state-limit 300K in.csv >>out"
+	"$bin/wm-lag" -q -t ts -g k -C st --state-limit none in.csv >>out
+	cmp want out
+}
+
 # From its last call back to the one that opens the side file again.
 @test "SIGHUP: killed at any moment of it, the next run goes on by itself" {
 	LD_PRELOAD=$bin/tests/fault/kill_at.so "$bin/wm-window" --version >/dev/null 2>&1 ||
