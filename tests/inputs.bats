@@ -101,3 +101,28 @@ counts() { # of the results on standard input
 	assert_equal "$(counts <<<"$output")" "2 "
 	assert_equal "$(jq .headers_repeated report)" 1
 }
+
+@test "without a header, a first record that is rejected: the next one says how many columns there are" {
+	# In every tool that passes records, as they came and in another format; and when all are rejected.
+	for first in '"c"x,1' '""x'; do
+		printf '%s\n1700000000,a\n1700000002,b\n' "$first" >in.csv
+		for tool in wm-stamp wm-sort wm-dedup; do
+			run -1 --separate-stderr "$bin/$tool" --no-header -t 1 -w 3s -o ndjson in.csv
+			assert_equal "${#lines[@]}" 2
+			assert_line --index 1 --partial '{"1":1700000002,"2":"b"'
+			run -1 --separate-stderr "$bin/$tool" --no-header -t 1 -w 3s -o table in.csv
+			assert_line --index 3 --partial '1700000002  b'
+		done
+	done
+	printf '1700000000,x\n' >right.csv
+	for files in 'in.csv right.csv' 'right.csv in.csv' 'in.csv in.csv'; do
+		# shellcheck disable=SC2086 # two names
+		run -1 --separate-stderr "$bin/wm-join" --no-header -t 1 -w 3s --between=0s,0s -o ndjson $files
+		assert_line --index 0 --regexp '^\{"1":1700000000,"2":"[ax]","right_1":1700000000,"right_2":"[ax]"\}$'
+	done
+	printf '"c"x,1\n' >in.csv
+	for tool in wm-stamp wm-sort wm-dedup; do
+		run -1 --separate-stderr "$bin/$tool" --no-header -t 1 -w 3s -o ndjson in.csv
+		assert_output ''
+	done
+}

@@ -1925,7 +1925,9 @@ wm_reader_name(const struct wm_reader *reader)
 enum wm_format
 wm_reader_format(const struct wm_reader *reader)
 {
-	return reader->format;
+	bool has_columns = reader->format == WM_FORMAT_CSV || reader->format == WM_FORMAT_TSV;
+
+	return has_columns && reader->columns.count == 0 ? WM_FORMAT_AUTO : reader->format;
 }
 
 char

@@ -221,7 +221,10 @@ WM_MUST_CHECK bool wm_reader_check(struct wm_reader *reader, int fd, const char 
 /* Whether what it has looked at lacks an optional column; false where that is not known before records are read (NDJSON, logfmt). */
 bool wm_reader_checked_lacks(const struct wm_reader *reader, size_t index);
 
-/* Of the stream, once its first input with a header or record was begun; WM_FORMAT_AUTO before. */
+/*
+ * Of the stream, once its first input with a header or record was begun; WM_FORMAT_AUTO before. CSV without a header
+ * has a format with its first record that is whole, which says how many columns there are.
+ */
 enum wm_format wm_reader_format(const struct wm_reader *reader);
 char wm_reader_delimiter(const struct wm_reader *reader);
 const char *wm_reader_line_end(const struct wm_reader *reader); /* "\n" or "\r\n"; "\n" before */
