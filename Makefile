@@ -54,7 +54,7 @@ UNIT := \
 	dedup fill join keys lag merge sessions slices sort windowing \
 	held memory metrics progress report resume terminal
 
-FUZZ := checkpoint lines records
+FUZZ := checkpoint contents decimals instants lines partials records states zones
 
 FAULTS := fail_at fail_memory kill_at short_reads
 
@@ -123,12 +123,11 @@ crash: tests
 check-asan:
 	$(MAKE) VARIANT=asan check
 
-# For ever, until ^C: `make fuzz TARGET=records`.
-TARGET ?= records
+# All targets for some minutes each: `make fuzz MINUTES=10`; or those of FUZZ="records lines".
+MINUTES ?= 1
 fuzz:
-	@mkdir -p build/fuzz/corpus-$(TARGET)
-	$(MAKE) VARIANT=fuzz CC=clang CXX=clang++ build/fuzz/libfuzzer_$(TARGET)
-	build/fuzz/libfuzzer_$(TARGET) build/fuzz/corpus-$(TARGET) tests/fuzz/corpus/$(TARGET)
+	$(MAKE) VARIANT=fuzz CC=clang CXX=clang++ AR=ar $(FUZZ:%=build/fuzz/libfuzzer_%)
+	tests/fuzz/fuzz.py $(MINUTES) $(FUZZ)
 
 build/fuzz/libfuzzer_%: $B/tests/fuzz/fuzz_%.o $(ARCHIVE)
 	$(CXX) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $^ $(LIBS)

@@ -72,8 +72,9 @@ wm_put_span(struct wm_buf *out, struct wm_span text)
 void
 wm_get_init(struct wm_get *in, struct wm_span bytes)
 {
-	*in = (struct wm_get){ .at = (const unsigned char *)bytes.data,
-		.end = (const unsigned char *)bytes.data + bytes.len };
+	const unsigned char *begin = (const unsigned char *)bytes.data;
+
+	*in = (struct wm_get){ .at = begin, .end = bytes.len == 0 ? begin : begin + bytes.len };
 }
 
 struct piece {

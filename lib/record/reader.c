@@ -240,6 +240,7 @@ new_reader(const struct wm_reader_options *options)
 	reader->options.pattern = NULL;
 	reader->fd = -1;
 	reader->batch_bytes = WM_SCAN_BYTES_MAX;
+	reader->values = wm_calloc(1, sizeof(*reader->values)); /* a place to count from where no column is wanted */
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->ahead, WM_BUF_UNBOUNDED);

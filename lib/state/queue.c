@@ -189,9 +189,12 @@ first_run(const struct wm_queue *queue)
 {
 	struct wm_queue_run *first = NULL;
 
-	for (struct wm_queue_run *run = queue->runs; run < queue->runs + queue->runs_count; run++)
+	for (size_t i = 0; i < queue->runs_count; i++) {
+		struct wm_queue_run *run = &queue->runs[i];
+
 		if (first == NULL || is_before(head_of(run), head_of(first)->time_us, head_of(first)->order))
 			first = run;
+	}
 	return first;
 }
 
@@ -293,9 +296,9 @@ wm_queue_items(const struct wm_queue *queue)
 	struct wm_queued **all = wm_reallocarray(NULL, queue->count, sizeof(struct wm_queued *));
 	size_t count = 0;
 
-	for (const struct wm_queue_run *run = queue->runs; run < queue->runs + queue->runs_count; run++)
-		for (size_t i = run->at; i < run->count; i++)
-			items[count++].queued = run->items[i].queued;
+	for (size_t r = 0; r < queue->runs_count; r++)
+		for (size_t i = queue->runs[r].at; i < queue->runs[r].count; i++)
+			items[count++].queued = queue->runs[r].items[i].queued;
 	for (const struct wm_shelf *shelf; (shelf = wm_shelves_next(&queue->shelves, &at)) != NULL;) {
 		const struct wm_shelf_chunk *chunk = NULL;
 		struct wm_span memory;

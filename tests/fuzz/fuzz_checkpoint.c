@@ -6,63 +6,13 @@
  *   - so too when the hashes are made right, which no mutation finds by itself;
  *   - what is taken, written again, is taken again with the same sections.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/base/buf.h"
-#include "lib/base/codec.h"
-#include "lib/base/hash.h"
 #include "lib/state/checkpoint.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-expect(bool law, const char *name)
-{
-	if (!law) {
-		fprintf(stderr, "broken: %s\n", name);
-		abort();
-	}
-}
-
-static void
-set_u64(char *at, uint64_t value)
-{
-	for (size_t i = 0; i < 8; i++)
-		at[i] = (char)(value >> (8 * i));
-}
-
-/* Makes the hashes right as far as the lengths lead. */
-static void
-seal(char *bytes, size_t len)
-{
-	struct wm_buf hashes;
-	struct wm_get in;
-	size_t at = 64;
-
-	if (len < at)
-		return;
-	set_u64(bytes + 56, wm_hash_stable(wm_span(bytes, 56)));
-	wm_buf_init(&hashes, WM_BUF_UNBOUNDED);
-	while (len - at >= 24) {
-		wm_get_init(&in, wm_span(bytes + at + 8, 8));
-		uint64_t length = wm_get_u64(&in);
-		if (length > len - at - 24 || (length + 7) / 8 * 8 > len - at - 24)
-			break;
-		size_t hashed = 16 + (size_t)(length + 7) / 8 * 8;
-		if (memcmp(bytes + at, "END.", 4) == 0 && length == 8)
-			set_u64(bytes + at + 16, wm_hash_stable(wm_buf_span(&hashes)));
-		uint64_t hash = wm_hash_stable(wm_span(bytes + at, hashed));
-		set_u64(bytes + at + hashed, hash);
-		wm_put_u64(&hashes, hash);
-		at += hashed + 8;
-	}
-	wm_buf_release(&hashes);
-}
+#include "tests/fuzz/expect.h"
+#include "tests/fuzz/seal.h"
 
 /* Files in memory, as many as a commit needs: it never asks for two at once. */
 static int

@@ -10,25 +10,12 @@
  * The first byte of the input chooses the format and the pattern, the second
  * the size of the reads; the rest is the text.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/record/lines.h"
 #include "lib/record/reader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-expect(bool law, const char *name)
-{
-	if (!law) {
-		fprintf(stderr, "broken: %s\n", name);
-		abort();
-	}
-}
+#include "tests/fuzz/expect.h"
 
 /* Every column of every line. */
 static void

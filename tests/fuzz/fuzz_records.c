@@ -9,9 +9,6 @@
  * The first byte of the input chooses format and options, the second the size
  * of the reads; the rest is the text.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,18 +17,8 @@
 #include "lib/record/ndjson.h"
 #include "lib/record/reader.h"
 #include "lib/record/scan.h"
+#include "tests/fuzz/expect.h"
 #include "tests/unit/json_model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-expect(bool law, const char *name)
-{
-	if (!law) {
-		fprintf(stderr, "broken: %s\n", name);
-		abort();
-	}
-}
 
 static char *
 with_slack(struct wm_span text, size_t slack)
