@@ -67,7 +67,7 @@ UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
 SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit tests check check-asan crash fuzz bench bench-merge format install uninstall clean
+.PHONY: all unit tests check check-asan crash mutants fuzz bench bench-merge format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -120,6 +120,10 @@ check: tests
 crash: tests
 	WM_BIN=$B tests/crash/crash.py 1000
 
+# Are the tests good? Each line that tests/mutants/table.py breaks must make one fail.
+mutants:
+	tests/mutants/mutants.py
+
 check-asan:
 	$(MAKE) VARIANT=asan check
 
@@ -163,4 +167,4 @@ uninstall:
 clean:
 	rm -rf build
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -path build/mutants -prune -o -name '*.d' -print 2>/dev/null)

@@ -172,6 +172,10 @@ kept() {
 	done | nothing
 }
 
+@test "each mutant of tests/mutants/table.py still fits its file" {
+	tests/mutants/mutants.py --check
+}
+
 @test "every tool has its man page and its tests" {
 	for file in cmd/wm-*.c; do
 		tool=$(basename "$file" .c)

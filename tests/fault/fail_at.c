@@ -4,7 +4,7 @@
  * fails.
  *
  * WM_FAULT=KIND:N:ERRNO[:HOW]. KIND is open, read, write, sync, truncate, link, rename,
- * unlink, seek or stat; calls are counted from 1, those on standard error not at all.
+ * unlink, seek, stat or close (of what is written to); calls are counted from 1, those on standard error not at all.
  * HOW is "once" (nothing), "on": all calls from the n-th on, or, for a write, "half":
  * half of its bytes are written, and all calls after it fail. ERRNO 0 is no failure: a read
  * or a write of one byte less than half. WM_COUNT=FILE: how many there were is added to it at the end,
@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { OPEN, READ, WRITE, SYNC, TRUNCATE, LINK, RENAME, UNLINK, SEEK, STAT, KINDS };
+enum kind { OPEN, READ, WRITE, SYNC, TRUNCATE, LINK, RENAME, UNLINK, SEEK, STAT, CLOSE, KINDS };
 
 static const char *const names[KINDS] = { "open", "read", "write", "sync", "truncate", "link", "rename", "unlink",
-	"seek", "stat" };
+	"seek", "stat", "close" };
 
 static struct {
 	int is_read;
@@ -232,4 +232,21 @@ fstat(int fd, struct stat *found)
 
 	*(void **)&real_fstat = real("fstat");
 	return fails(STAT) ? -1 : real_fstat(fd, found);
+}
+
+/* As of a file of a network, which is told only now that there was no room: it is closed all the same. */
+int
+close(int fd)
+{
+	int (*real_close)(int);
+	int flags = fcntl(fd, F_GETFL);
+	int has_failed =
+		flags != -1 && (flags & O_ACCMODE) != O_RDONLY && fd != STDERR_FILENO && fails(CLOSE) ? errno : 0;
+
+	*(void **)&real_close = real("close");
+	int status = real_close(fd);
+	if (has_failed == 0)
+		return status;
+	errno = has_failed;
+	return -1;
 }

@@ -53,7 +53,7 @@ ROWS = [(1, "a", 5), (9, "b", 2), (3, LONG, 7), (12, "a", ""), ("x", "b", 1), (2
 FAILING = [("open", errno.EMFILE, ""), ("read", errno.EIO, ""), ("write", errno.ENOSPC, ""), ("write", errno.ENOSPC, "on"),
            ("write", errno.ENOSPC, "half"), ("sync", errno.EIO, ""), ("truncate", errno.EIO, ""), ("link", errno.EPERM, ""),
            ("rename", errno.EIO, ""), ("unlink", errno.EACCES, ""), ("seek", errno.EIO, ""),
-           ("stat", errno.EIO, "")]
+           ("stat", errno.EIO, ""), ("close", errno.EIO, "")]
 PASSING = [("open", errno.EINTR, ""), ("read", errno.EINTR, ""), ("write", errno.EINTR, ""), ("sync", errno.EINTR, ""),
            ("truncate", errno.EINTR, ""), ("read", 0, ""), ("write", 0, ""), ("read", 0, "on"), ("write", 0, "on")]
 

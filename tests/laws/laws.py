@@ -133,6 +133,9 @@ def as_ndjson(rows, batch_numbers, in_ms):
 def random_query(rng):
     step_us = rng.choice([1, 1000, 1000, 100_000])
     slide_us = rng.randint(1, 40) * max(step_us, 1000)
+    # Ends between milliseconds, which a watermark is never at.
+    if step_us < 1000:
+        slide_us += rng.choice([0, 1, 500, 999])
     size_us = slide_us if rng.random() < 0.4 else slide_us * rng.randint(1, 4) + rng.choice([0, slide_us // 2, 1000])
     wanted = rng.sample([("count", None), ("count", "v"), ("sum", "v"), ("avg", "v"), ("min", "v"), ("max", "v"),
                          ("min", "s"), ("max", "s"), ("first", "s"), ("last", "v"), ("first", "v"), ("last", "s"),

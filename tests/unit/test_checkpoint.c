@@ -479,6 +479,99 @@ failing_pread(void *self, int fd, void *data, size_t len, off_t offset)
 	return fails(self) ? -1 : pread(fd, data, len > 7 ? len / 2 : len, offset);
 }
 
+/* The system, which notes what it was asked for: names without their folder, writes not at all. */
+struct noting {
+	char text[1024];
+	int file, folder; /* descriptors; -1: none */
+};
+
+static void
+note(struct noting *noting, const char *what, const char *path, const char *to)
+{
+	size_t len = strlen(noting->text), folder_len = strlen(folder) + 1;
+	const char *behind = to == NULL ? "" : to + folder_len;
+
+	snprintf(noting->text + len, sizeof(noting->text) - len, "%s %s%s%s\n", what,
+		strlen(path) > folder_len ? path + folder_len : "folder", to == NULL ? "" : " ", behind);
+}
+
+static int
+noting_open(void *self, const char *path, int flags, mode_t mode)
+{
+	struct noting *noting = self;
+	bool is_new = (flags & (O_CREAT | O_EXCL | O_NOFOLLOW)) == (O_CREAT | O_EXCL | O_NOFOLLOW) && mode == 0600;
+	int fd = open(path, flags, mode);
+
+	note(noting, is_new ? "create" : "open", path, NULL);
+	*(is_new ? &noting->file : &noting->folder) = fd;
+	return fd;
+}
+
+static int
+noting_fsync(void *self, int fd)
+{
+	struct noting *noting = self;
+
+	size_t len = strlen(noting->text);
+
+	snprintf(noting->text + len, sizeof(noting->text) - len, "sync %s\n", fd == noting->file ? "file" : "folder");
+	return fsync(fd);
+}
+
+static int
+noting_link(void *self, const char *from, const char *to)
+{
+	note(self, "link", from, to);
+	return link(from, to);
+}
+
+static int
+noting_rename(void *self, const char *from, const char *to)
+{
+	note(self, "rename", from, to);
+	return rename(from, to);
+}
+
+static int
+noting_unlink(void *self, const char *path)
+{
+	note(self, "remove", path, NULL);
+	return unlink(path);
+}
+
+/* The order that wm-checkpoint(5) promises: nothing has another name before what is under the new one is durable. */
+static void
+test_order(void)
+{
+	static const char order[] = "remove ordered.tmp\n"
+				    "create ordered.tmp\n"
+				    "sync file\n"
+				    "remove ordered.prev.tmp\n"
+				    "link ordered ordered.prev.tmp\n"
+				    "rename ordered.prev.tmp ordered.prev\n"
+				    "rename ordered.tmp ordered\n"
+				    "open folder\n"
+				    "sync folder\n";
+	struct wm_checkpoint_calls calls = wm_checkpoint_system;
+	struct wm_checkpoint from = { .tool = "wm-dedup" };
+	struct noting noting = { .file = -1, .folder = -1 };
+	struct wm_err err = { 0 };
+	char *path = in_folder("ordered");
+
+	calls.self = &noting;
+	calls.open = noting_open;
+	calls.fsync = noting_fsync;
+	calls.link = noting_link;
+	calls.rename = noting_rename;
+	calls.unlink = noting_unlink;
+	bool is_first = write_sections(&calls, path, &from, 0, true, &err);
+	noting.text[0] = '\0';
+	tap_ok(is_first && write_sections(&calls, path, &from, 0, true, &err), "a commit that keeps the one before");
+	tap_text(noting.text, order,
+		"syncs the file, gives the old one its name, then the new one, then syncs the folder");
+	free(path);
+}
+
 /* What a file was when it was loaded is what is read of it, or it is said. */
 static void
 test_changing(void)
@@ -589,11 +682,12 @@ main(void)
 	test_damage();
 	test_hostile();
 	test_commit();
+	test_order();
 	test_changing();
 	test_failures();
 
 	static const char *const names[] = { "written", "written.prev", "large", "large.prev", "st", "st.prev",
-		"changing", "failing", "failing.prev", "failing.prev.tmp" };
+		"changing", "ordered", "ordered.prev", "failing", "failing.prev", "failing.prev.tmp" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = in_folder(names[i]);
 

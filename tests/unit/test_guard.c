@@ -101,10 +101,24 @@ test_minority(void)
 	tap_int(needed, 15, "fifteen records behind a real gap do");
 }
 
+static void
+test_edge(void)
+{
+	struct wm_guard guard;
+	bool is_unconfirmed;
+
+	wm_guard_init(&guard, 50);
+	tap_ok(wm_guard_take(&guard, 100, 150, &is_unconfirmed) == 150 && !is_unconfirmed,
+		"a record that is just so far ahead moves it at once");
+	tap_ok(wm_guard_take(&guard, 150, 201, &is_unconfirmed) == 150 && is_unconfirmed,
+		"one that is a microsecond further does not");
+}
+
 int
 main(void)
 {
 	test_model();
 	test_minority();
+	test_edge();
 	return tap_done();
 }

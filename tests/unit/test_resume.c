@@ -48,6 +48,7 @@ struct file {
 struct name {
 	char path[48];
 	int file;
+	bool is_link;             /* a symbolic one, to that file */
 	int history[HISTORY_MAX]; /* what it was since the folder was synced, the oldest of which is durable */
 	size_t history_count;
 };
@@ -278,6 +279,10 @@ disk_open(void *self, const char *path, int flags, mode_t mode)
 	struct name *name = name_of(disk, path);
 	if (name->file != NO_FILE && (flags & O_EXCL) != 0) {
 		errno = EEXIST;
+		return -1;
+	}
+	if (name->is_link && (flags & O_NOFOLLOW) != 0) {
+		errno = ELOOP;
 		return -1;
 	}
 	if (name->file == NO_FILE) {
@@ -1436,6 +1441,30 @@ test_uncommitted(void)
 	tap_ok(is_kept, "all that is cut is kept, even without power");
 }
 
+/* Somebody who may write in the folder of an output laid a link there, to a file of the one who runs the tool. */
+static void
+test_uncommitted_link(void)
+{
+	static const char *const inputs[] = { "/d/in" };
+	struct disk *disk = disk_new(1);
+	struct run run = { .inputs = inputs, .inputs_count = 1, .out = "/d/out" };
+
+	append_text(disk, "/d/in", "a\nb\n");
+	append_text(disk, "/d/precious", "mine\n");
+	disk->stop = STOP_KILL;
+	disk->stop_at = 40;
+	bool is_killed = !toy_run(disk, &run);
+	recover(disk);
+	append_text(disk, "/d/out", "torn");
+	set_name(disk, "/d/out.uncommitted", name_of(disk, "/d/precious")->file);
+	name_of(disk, "/d/out.uncommitted")->is_link = true;
+	tap_ok(is_killed && !toy_run(disk, &run) && run.err.code == WM_ERR_IO &&
+			strncmp(run.err.message, "/d/out.uncommitted: ", 20) == 0,
+		"a link where what is cut would go: an error that names it");
+	tap_ok(wm_span_is(wm_buf_span(contents(disk, "/d/precious")), "mine\n"), "it was not followed");
+	disk_free(disk);
+}
+
 static void
 test_prev(void)
 {
@@ -1932,6 +1961,7 @@ main(void)
 	test_age();
 	test_outputs();
 	test_uncommitted();
+	test_uncommitted_link();
 	test_prev();
 	test_options();
 	test_lock();
