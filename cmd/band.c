@@ -18,6 +18,7 @@ band_open(struct band *band, struct inputs *inputs, const struct cli_common *com
 	band->parser = wm_instant_parser_new(wm_span_of("auto"), wm_zone_utc(), WM_REPEATED_EARLIER, NULL, &err);
 	/* A watermark is behind the times that it is of, and these may be of the year 1. */
 	wm_instant_parser_take_edges(band->parser);
+	wm_instant_parser_trust_numbers(band->parser);
 	band->watermark_us = WM_TIME_NONE;
 	/* A column that was named must be there. */
 	band->is_followed = column != NULL && strcmp(column, "none") != 0;

@@ -1230,7 +1230,10 @@ check_zone_and_reference(struct cli_common *common)
 		wm_instant_parser_new(wm_span_of("auto"), common->zone == NULL ? wm_zone_utc() : common->zone,
 			(enum wm_repeated_hour)common->repeated_hour, NULL, &err);
 	assert(parser != NULL);
-	if (!wm_instant_parse(parser, wm_span_of(reference), &common->time_reference_us, &why))
+	bool is_time = wm_instant_parse(parser, wm_span_of(reference), &common->time_reference_us, &why);
+	if (!is_time && wm_instant_parser_is_refused(parser))
+		why = "it could be a date or a number: write it as 2025-11-29";
+	if (!is_time)
 		cli_misuse("--time-reference: '%s': %s", shown(reference).text, why);
 	wm_instant_parser_free(parser);
 }

@@ -87,7 +87,7 @@ get_kind(struct wm_get *in, struct contents_kind *kind)
 
 	kind->pattern = wm_get_span(in);
 	kind->family = (enum wm_time_family)family;
-	return !in->failed && family <= WM_TIME_PATTERN;
+	return !in->failed && family <= WM_TIME_REFUSED;
 }
 
 /* What was found out about times: as many streams as follow in WMRK. */

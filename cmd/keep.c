@@ -318,19 +318,14 @@ decode_found(struct keep *keep, struct wm_get *in)
 {
 	for (size_t i = 0; i < keep->streams_count; i++) {
 		const struct keep_stream *stream = &keep->streams[i];
-		struct wm_err err;
 
 		if (!wm_instant_parser_decode(stream->time_parser, in))
 			return false;
 		if (wm_get_u8(in) == 0)
 			continue;
 		/* Arrival times may be asked for in one run and not in the other. */
-		struct wm_instant_parser *unused =
-			wm_instant_parser_new(wm_span_of("auto"), wm_zone_utc(), WM_REPEATED_EARLIER, NULL, &err);
-		struct wm_instant_parser *parser = stream->ingest_parser != NULL ? stream->ingest_parser : unused;
-		bool is_decoded = unused != NULL && wm_instant_parser_decode(parser, in);
-		wm_instant_parser_free(unused);
-		if (!is_decoded)
+		if (stream->ingest_parser == NULL ? !wm_instant_parser_pass(in)
+						  : !wm_instant_parser_decode(stream->ingest_parser, in))
 			return false;
 	}
 	return true;

@@ -288,8 +288,8 @@ report_progress(struct report *report, const struct report_state *state, int64_t
 	end_object(out);
 }
 
-static void
-add_times(struct report_times *all, const struct report_times *more)
+void
+report_times_merge(struct report_times *all, const struct report_times *more)
 {
 	if (more->count == 0)
 		return;
@@ -304,7 +304,7 @@ add_times(struct report_times *all, const struct report_times *more)
 void
 report_next_batch(struct report *report, int64_t watermark_us)
 {
-	add_times(&report->times, &report->batch_times);
+	report_times_merge(&report->times, &report->batch_times);
 	report->batch_id++;
 	report->batch_rows_in_before = report->rows_in;
 	report->batch_rows_late_before = report->rows_late;
@@ -425,7 +425,7 @@ report_encode(const struct report *report, struct wm_buf *out)
 	struct report_times times = report->times;
 	size_t reasons_count = 0;
 
-	add_times(&times, &report->batch_times);
+	report_times_merge(&times, &report->batch_times);
 	wm_put_varint(out, ALL_COUNTS);
 	for (size_t i = 0; i < ALL_COUNTS; i++)
 		wm_put_u64(out, *(const uint64_t *)(const void *)((const char *)report + offset_of_count(i)));
@@ -506,7 +506,7 @@ report_add_before(struct report *report, const struct report *before)
 		report->disorder_max_us = before->disorder_max_us;
 	if (before->disorder_used_max_us > report->disorder_used_max_us)
 		report->disorder_used_max_us = before->disorder_used_max_us;
-	add_times(&report->times, &before->times);
+	report_times_merge(&report->times, &before->times);
 }
 
 /* Summary */

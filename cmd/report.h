@@ -140,6 +140,8 @@ report_times_add(struct report_times *times, int64_t time_us)
 	times->sum_us += time_us;
 }
 
+void report_times_merge(struct report_times *all, const struct report_times *more);
+
 /* The classes of the ledger, in the order in which they are tested. */
 #define REPORT_CLASSES 5
 struct report_class {

@@ -65,8 +65,11 @@ open_times(struct stream *s)
 		while (wm_list_next(&rest, '+', &part))
 			s->time_fields[s->time_fields_count++] = inputs_want(s->inputs, part);
 	s->time_parser = stream_new_time_parser(common, stream_time_format(common));
+	if (strcmp(s->time_name, BAND_TIME) == 0)
+		wm_instant_parser_trust_numbers(s->time_parser);
 	if (common->ingest != NULL && !common->is_ingest_now) {
-		s->ingest_parser = stream_new_time_parser(common, "auto");
+		s->ingest_parser = stream_new_time_parser(common, stream_time_format(common));
+		wm_instant_parser_or_auto(s->ingest_parser);
 		s->ingest_field = inputs_want(s->inputs, wm_span_of(common->ingest));
 	}
 }

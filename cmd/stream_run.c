@@ -21,6 +21,10 @@
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
 
+/* 1980-01-01 and 2101-01-01: times of real data lie between. */
+#define ODD_BEFORE_US INT64_C(315532800000000)
+#define ODD_FROM_US INT64_C(4133980800000000)
+
 int64_t
 stream_run_watermark_us(const struct run *run)
 {
@@ -510,6 +514,27 @@ has_confirmed(const struct stream *s)
 	return false;
 }
 
+/* Numbers that nobody said are epochs, and that would all be times that hardly any data has: they may be something else. */
+static bool
+warn_odd_times(struct stream *s)
+{
+	const struct report *report = &s->run->report;
+	struct report_times times = report->times;
+	char from[WM_INSTANT_TEXT_MAX], to[WM_INSTANT_TEXT_MAX];
+
+	report_times_merge(&times, &report->batch_times);
+	if (!wm_instant_parser_took_numbers(s->time_parser) || times.count == 0 ||
+		(times.max_us >= ODD_BEFORE_US && times.min_us < ODD_FROM_US))
+		return false;
+	size_t from_len = wm_instant_print(times.min_us, WM_UNIT_ISO, wm_zone_utc(), from);
+	size_t to_len = wm_instant_print(times.max_us, WM_UNIT_ISO, wm_zone_utc(), to);
+	const char *unit = wm_time_family_name(wm_instant_parser_family(s->time_parser));
+	cli_warn("column '%s': all times are from %.*s to %.*s, as its numbers were read as epoch %s: give "
+		 "--time-format, %s if that is right",
+		s->time_name, (int)from_len, from, (int)to_len, to, unit, unit);
+	return true;
+}
+
 static void
 warn_summary(struct stream *s, bool is_too_late)
 {
@@ -609,8 +634,11 @@ stream_finish(struct stream *s, uint64_t open_count)
 	note_lines(run);
 	outputs_end(run->outputs);
 	warn_held(s, open_count);
-	if (!s->common->quiet)
+	if (!s->common->quiet) {
 		warn_files_behind(s);
+		if (!warn_odd_times(s) && s->partner != NULL)
+			(void)warn_odd_times(s->partner);
+	}
 	warn_summary(s, is_too_late);
 	report_clock(&s->run->report, stream_clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));

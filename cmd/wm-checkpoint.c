@@ -1055,6 +1055,8 @@ why(struct contents *c, const char *text, struct wm_buf *out, struct wm_err *err
 	if (parser == NULL)
 		return false;
 	bool is_time = wm_instant_parse(parser, wm_span_of(text), &time_us, &reason);
+	if (wm_instant_parser_is_refused(parser))
+		reason = "could be a date or a number: write it as 2025-11-29";
 	wm_instant_parser_free(parser);
 	if (!is_time)
 		return wm_err_set(err, WM_ERR_USAGE, "why: '%s': %s", text, reason);

@@ -208,7 +208,11 @@ parse_bound(const struct plan *plan, struct wm_span text)
 	if (parser == NULL)
 		cli_misuse("--replace: %s", err.message);
 	wm_instant_parser_take_edges(parser);
-	if (!wm_instant_parse(parser, text, &time_us, &why))
+	bool is_time = wm_instant_parse(parser, text, &time_us, &why);
+	if (!is_time && wm_instant_parser_is_refused(parser))
+		cli_misuse("--replace: '%.*s' could be a date or a number: write it as 2025-11-29", (int)text.len,
+			text.data);
+	if (!is_time)
 		cli_misuse("--replace: '%.*s': %s", (int)text.len, text.data, why);
 	wm_instant_parser_free(parser);
 	return time_us;

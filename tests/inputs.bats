@@ -34,9 +34,9 @@ counts() { # of the results on standard input
 	printf 'ts\n1\n' >'a b.csv'
 	printf 'ts\n2\n' >c.csv
 	printf '%s\0' 'a b.csv' c.csv >list
-	run -0 "$bin/wm-window" -t ts --tumbling 10s --files0-from list
+	run -0 "$bin/wm-window" -t ts --time-format s --tumbling 10s --files0-from list
 	assert_equal "$(counts <<<"$output")" "2 "
-	run -0 bash -c "printf '%s\0' c.csv | '$bin/wm-window' -t ts --tumbling 10s --files0-from -"
+	run -0 bash -c "printf '%s\0' c.csv | '$bin/wm-window' -t ts --time-format s --tumbling 10s --files0-from -"
 	assert_equal "$(counts <<<"$output")" "1 "
 }
 

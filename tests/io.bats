@@ -37,12 +37,12 @@ tools() {
 options_of() {
 	program_of "$1"
 	case $1 in
-	wm-dedup) options=(-t ts -w 0s -k "key,ts" --remember 10s) ;;
-	wm-join) options=(-t ts -w 0s -k key --between "0s,0s" --type left) ;;
-	wm-sort) options=(-t ts -w 0s) ;;
-	wm-window) options=(-t ts -w 0s --tumbling 10s -g key) ;;
-	wm-lag) options=(-t ts -w 0s -g key --percentiles 50) ;;
-	wm-stamp) options=(-t ts -w 0s) ;;
+	wm-dedup) options=(-t ts --time-format s -w 0s -k "key,ts" --remember 10s) ;;
+	wm-join) options=(-t ts --time-format s -w 0s -k key --between "0s,0s" --type left) ;;
+	wm-sort) options=(-t ts --time-format s -w 0s) ;;
+	wm-window) options=(-t ts --time-format s -w 0s --tumbling 10s -g key) ;;
+	wm-lag) options=(-t ts --time-format s -w 0s -g key --percentiles 50) ;;
+	wm-stamp) options=(-t ts --time-format s -w 0s) ;;
 	*)
 		echo "io.bats knows no options of $1: add them to options_of()"
 		return 1

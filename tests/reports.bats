@@ -343,6 +343,6 @@ wm-window: late rows grow in number: the source runs later than the delay of 2d;
 2 of 11 rows were late and dropped (18%)"
 	run -1 --separate-stderr window "${options[@]}" -q 1.csv 2.csv 3.csv
 	assert_equal "$stderr" ""
-	run -0 --separate-stderr window -v -t ts -w 10s --tumbling 10s 1.csv
+	run -0 --separate-stderr window -v -t ts --time-format s -w 10s --tumbling 10s 1.csv
 	assert_equal "$stderr" "wm-window: 4 rows, none late: a delay of 0s would have dropped nothing, so 10s may be longer than needed"
 }

@@ -139,10 +139,10 @@ head_of_windows=window_start,window_end,count
 	assert_output "$head_of_windows"$'\n'1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1
 	refute_regex "$stderr" 'may not be whole'
 	for eof in flush trigger; do
-		run -0 bash -c "printf 'ts,k\n1,a\n31,b' | '$bin/wm-dedup' -t ts -w 5s -k ts --eof $eof"
+		run -0 bash -c "printf 'ts,k\n1,a\n31,b' | '$bin/wm-dedup' -t ts --time-format s -w 5s -k ts --eof $eof"
 		assert_output $'ts,k\n1,a\n31,b'
 	done
-	run -0 --separate-stderr bash -c "printf 'ts,k\n1,a\n31,b' | '$bin/wm-dedup' -t ts -w 5s -k ts --eof hold"
+	run -0 --separate-stderr bash -c "printf 'ts,k\n1,a\n31,b' | '$bin/wm-dedup' -t ts --time-format s -w 5s -k ts --eof hold"
 	assert_output $'ts,k\n1,a'
 	assert_equal "$stderr" 'wm-dedup: standard input: its last line has no line end and may not be whole: it is left'
 }
@@ -251,7 +251,7 @@ head_of_windows=window_start,window_end,count
 		    for k, v in sorted((k, v) for _, k, v in rows):
 		        file.write(f"1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,{k},{v},{v}\n")
 	END
-	common=(-t ts -w 1h -q)
+	common=(-t ts --time-format s -w 1h -q)
 	"$bin/wm-sort" "${common[@]}" -C sort.st in.csv >sort.out
 	cp all.csv in.csv
 	"$bin/wm-sort" "${common[@]}" -C sort.st --eof flush in.csv >>sort.out

@@ -29,7 +29,7 @@ BAR = re.compile(r" *\d+%( \[[#-]+\]|( \[[\u2588\u2591]+\]))?( \d+ rows)?.*")
 # Blocks of a thousand rows that go back in time; a delay that covers them leaves nothing late.
 BLOCK = b"".join(b"%d,k%d\n" % (1_700_000_000 + i, i % 7) for i in range(1000))
 BLOCKS = 6000
-JOB = ["-t", "ts", "-w", "1h", "--tumbling", "10s", "-g", "key", "-a", "count,avg:ts,max:ts"]
+JOB = ["-t", "ts", "--time-format", "s", "-w", "1h", "--tumbling", "10s", "-g", "key", "-a", "count,avg:ts,max:ts"]
 FULL_SECONDS = 40
 
 

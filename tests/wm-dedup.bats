@@ -397,13 +397,13 @@ class_of() { # report, member
 }
 
 @test "memory without end is said once, and only then" {
-	run -0 --separate-stderr dedup -t ts -k id in.csv
+	run -0 --separate-stderr dedup -t ts --time-format s -k id in.csv
 	assert_equal "$stderr" "wm-dedup: without a watermark no key is forgotten: memory grows with the number of keys; set a delay with -w"
-	run -0 --separate-stderr dedup -t ts -w 30s --forever -k id in.csv
+	run -0 --separate-stderr dedup -t ts --time-format s -w 30s --forever -k id in.csv
 	assert_equal "$stderr" "wm-dedup: --forever: every key is remembered: memory grows with the number of keys"
-	run -0 --separate-stderr dedup -q -t ts --forever -k id in.csv
+	run -0 --separate-stderr dedup -q -t ts --time-format s --forever -k id in.csv
 	assert_equal "$stderr" ""
-	run -0 --separate-stderr dedup -t ts -w 30s -k id in.csv
+	run -0 --separate-stderr dedup -t ts --time-format s -w 30s -k id in.csv
 	assert_equal "$stderr" ""
 }
 

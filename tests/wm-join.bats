@@ -101,7 +101,7 @@ class_of() { # report, member
 }
 
 @test "every type: a range of time after" {
-	local options=(-t ts -k k --between '0s,5s')
+	local options=(-t ts --time-format s -k k --between '0s,5s')
 	# by hand: x of 100 with those of 100 and 104; y of 103 with that of 105; x of 110 with that of 112
 	assert_equal "$(wm_join "${options[@]}" left.csv right.csv | pairs)" "1A 1B 2C 3D"
 	assert_equal "$(wm_join "${options[@]}" --type left left.csv right.csv | pairs)" "1A 1B 2C 3D 4- 5-"
@@ -123,7 +123,7 @@ class_of() { # report, member
 }
 
 @test "ranges: strict, open, before, and without keys" {
-	local both=(-q -t ts -k k left.csv right.csv)
+	local both=(-q -t ts --time-format s -k k left.csv right.csv)
 	assert_equal "$(wm_join --between '(0s,4s]' "${both[@]}" | pairs)" "1B 2C 3D"
 	assert_equal "$(wm_join --between '[0s,4s)' "${both[@]}" | pairs)" "1A 2C 3D"
 	assert_equal "$(wm_join --between '(0s,4s)' "${both[@]}" | pairs)" "2C 3D"
@@ -136,12 +136,12 @@ class_of() { # report, member
 	assert_equal "$(wm_join --between 0s, "${both[@]}" | pairs)" "1A 1B 2C 1D 3D"
 	assert_equal "$(wm_join --between ,-10s "${both[@]}" | pairs)" "3A 5C"
 	assert_equal "$(wm_join --between , "${both[@]}" | pairs)" "$(wm_join "${both[@]}" | pairs)"
-	assert_equal "$(wm_join -q -t ts --between 0s,1s left.csv right.csv | pairs)" "1A 2B"
-	assert_equal "$(wm_join -q -t ts --between=-1s,2s left.csv right.csv | pairs)" "1A 2B 2C 3D"
+	assert_equal "$(wm_join -q -t ts --time-format s --between 0s,1s left.csv right.csv | pairs)" "1A 2B"
+	assert_equal "$(wm_join -q -t ts --time-format s --between=-1s,2s left.csv right.csv | pairs)" "1A 2B 2C 3D"
 	# an end that is open: said once, and the type that would wait there is refused
-	run -0 --separate-stderr wm_join -t ts -k k --between 0s, left.csv right.csv
+	run -0 --separate-stderr wm_join -t ts --time-format s -k k --between 0s, left.csv right.csv
 	assert_equal "$stderr" "wm-join: no bound says when a row can be forgotten: memory grows with the input: give --between LO,HI"
-	run -0 wm_join -q -t ts -k k --type right --between 0s, left.csv right.csv
+	run -0 wm_join -q -t ts --time-format s -k k --type right --between 0s, left.csv right.csv
 }
 
 @test "the same window" {
@@ -157,22 +157,22 @@ class_of() { # report, member
 }
 
 @test "as-of: the last at or before" {
-	assert_equal "$(wm_join -q -t ts -k k --asof backward left.csv right.csv | pairs)" "1A 3B 5C"
-	assert_equal "$(wm_join -q -t ts -k k --asof backward --type left left.csv right.csv | pairs)" "1A 2- 3B 4- 5C"
-	assert_equal "$(wm_join -t ts -k k --asof backward --type left --tolerance 24s left.csv right.csv | pairs)" "1A 2- 3B 4- 5-"
-	assert_equal "$(wm_join -t ts -k k --asof backward --tolerance 25s left.csv right.csv | pairs)" "1A 3B 5C"
-	assert_equal "$(wm_join -t ts -k k --asof backward --tolerance 0s left.csv right.csv | pairs)" "1A"
-	assert_equal "$(wm_join -q -t ts --asof backward left.csv right.csv | pairs)" "1A 2A 3C 4D 5D"
+	assert_equal "$(wm_join -q -t ts --time-format s -k k --asof backward left.csv right.csv | pairs)" "1A 3B 5C"
+	assert_equal "$(wm_join -q -t ts --time-format s -k k --asof backward --type left left.csv right.csv | pairs)" "1A 2- 3B 4- 5C"
+	assert_equal "$(wm_join -t ts --time-format s -k k --asof backward --type left --tolerance 24s left.csv right.csv | pairs)" "1A 2- 3B 4- 5-"
+	assert_equal "$(wm_join -t ts --time-format s -k k --asof backward --tolerance 25s left.csv right.csv | pairs)" "1A 3B 5C"
+	assert_equal "$(wm_join -t ts --time-format s -k k --asof backward --tolerance 0s left.csv right.csv | pairs)" "1A"
+	assert_equal "$(wm_join -q -t ts --time-format s --asof backward left.csv right.csv | pairs)" "1A 2A 3C 4D 5D"
 	# of several at one time the last of the input
 	printf 'ts,k,b\n100,x,A\n100,x,B\n99,x,C\n' >twice.csv
-	assert_equal "$(wm_join -q -t ts -k k -w 10s --asof backward left.csv twice.csv | pairs)" "1B 3B"
-	run -0 --separate-stderr wm_join -t ts --asof backward left.csv right.csv
+	assert_equal "$(wm_join -q -t ts --time-format s -k k -w 10s --asof backward left.csv twice.csv | pairs)" "1B 3B"
+	run -0 --separate-stderr wm_join -t ts --time-format s --asof backward left.csv right.csv
 	assert_equal "$stderr" "wm-join: no bound says when a row can be forgotten: memory grows with the number of keys: give --tolerance D"
 }
 
 @test "keys: other names, several, none, and what equals what" {
 	sed 's/^ts,k,b$/at,key,b/' right.csv >named.csv
-	run -0 wm_join -t ts --right-time at --left-key k --right-key key --between 0s,5s --type full left.csv named.csv
+	run -0 wm_join -t ts --time-format s --right-time at --left-key k --right-key key --between 0s,5s --type full left.csv named.csv
 	assert_line --index 0 'ts,k,a,at,key,b'
 	assert_line --index 1 '100,x,1,100,x,A'
 	assert_line --index 5 ',,,140,w,E'
@@ -180,20 +180,20 @@ class_of() { # report, member
 	# two columns never run together
 	printf 'ts,p,q,a\n1,a,bc,1\n1,ab,c,2\n1,,abc,3\n' >l.csv
 	printf 'ts,q,p,b\n1,bc,a,A\n1,c,ab,B\n1,abc,,C\n' >r.csv
-	assert_equal "$(wm_join -t ts -k p,q --between 0s,0s l.csv r.csv | pairs)" "1A 2B 3C"
-	run -0 wm_join -t ts --left-key q --right-key p --between 0s,0s l.csv r.csv
+	assert_equal "$(wm_join -t ts --time-format s -k p,q --between 0s,0s l.csv r.csv | pairs)" "1A 2B 3C"
+	run -0 wm_join -t ts --time-format s --left-key q --right-key p --between 0s,0s l.csv r.csv
 	assert_output 'ts,p,q,a,right_ts,right_q,right_p,b'
 	# of JSON the bytes count, not the type; null and missing match nothing
 	printf '%s\n' '{"ts":1,"k":1,"a":"1"}' '{"ts":1,"k":"1","a":"2"}' '{"ts":1,"k":null,"a":"3"}' '{"ts":1,"a":"4"}' \
 		'{"ts":1,"k":1.0,"a":"5"}' '{"ts":1,"k":"","a":"6"}' '{"ts":1,"k":true,"a":"7"}' >l.ndjson
 	printf 'ts,k,b\n1,1,A\n1,,B\n1,null,C\n1,true,D\n' >r.csv
-	assert_equal "$(wm_join -t ts -k k --between 0s,0s -o csv l.ndjson r.csv | pairs)" "1A 2A 6B 7D"
-	assert_equal "$(wm_join -t ts -k k --between 0s,0s -o csv l.ndjson <(cat l.ndjson | sed 's/"a":/"b":/') | pairs)" "11 21 12 22 55 66 77"
-	assert_equal "$(wm_join -t ts -k k --between 0s,0s --type left -o csv l.ndjson r.csv | pairs)" "1A 2A 6B 7D 3- 4- 5-"
+	assert_equal "$(wm_join -t ts --time-format s -k k --between 0s,0s -o csv l.ndjson r.csv | pairs)" "1A 2A 6B 7D"
+	assert_equal "$(wm_join -t ts --time-format s -k k --between 0s,0s -o csv l.ndjson <(cat l.ndjson | sed 's/"a":/"b":/') | pairs)" "11 21 12 22 55 66 77"
+	assert_equal "$(wm_join -t ts --time-format s -k k --between 0s,0s --type left -o csv l.ndjson r.csv | pairs)" "1A 2A 6B 7D 3- 4- 5-"
 	# a path into an object, on one side
 	printf '%s\n' '{"ts":1,"user":{"id":7},"a":"1"}' >l.ndjson
 	printf 'ts,uid,b\n1,7,A\n' >r.csv
-	run -0 wm_join -t ts --left-key user.id --right-key uid --between 0s,0s l.ndjson r.csv
+	run -0 wm_join -t ts --time-format s --left-key user.id --right-key uid --between 0s,0s l.ndjson r.csv
 	assert_output '{"ts":1,"user":{"id":7},"a":"1","right_ts":1,"uid":7,"b":"A"}'
 }
 
@@ -290,28 +290,28 @@ for name, step in ("l", 3), ("r", 2):
 @test "rows behind their side's watermark are late, whatever the other side does" {
 	printf 'ts,k,a\n100,x,1\n90,x,2\n95,x,3\n94,x,4\n110,x,5\n' >l.csv
 	printf 'ts,k,b\n50,x,A\n100,x,B\n96,x,C\n89,x,D\n' >r.csv
-	wm_join -q -t ts -k k -w 5s --right-delay 10s --between=-10s,10s --late-left late.l --late-right late.r --report r --type left l.csv r.csv >out.csv
+	wm_join -q -t ts --time-format s -k k -w 5s --right-delay 10s --between=-10s,10s --late-left late.l --late-right late.r --report r --type left l.csv r.csv >out.csv
 	assert_equal "$(cat late.l)" $'ts,k,a\n90,x,2\n94,x,4'
 	assert_equal "$(cat late.r)" $'ts,k,b\n89,x,D'
 	assert_equal "$(pairs <out.csv | tr ' ' '\n' | sort | xargs)" "1B 1C 3B 3C 5B"
 	assert_equal "$(class_of r rows_in) $(class_of r rows_late) $(class_of r rows_used) $(class_of r rows_out)" "9 3 6 5"
 	# at the watermark it is not late; without a delay nothing is
-	assert_equal "$(wm_join -q -t ts -k k --left-delay none --right-delay 11s --between=-10s,10s l.csv r.csv | pairs | wc -w)" 12
+	assert_equal "$(wm_join -q -t ts --time-format s -k k --left-delay none --right-delay 11s --between=-10s,10s l.csv r.csv | pairs | wc -w)" 12
 	# the header alone where none is late, how late they were on request, and added to
-	wm_join -q -t ts -k k -w 20s --right-delay 50s --between=-10s,10s --late-left none.l --late-right none.r l.csv r.csv >out.csv
+	wm_join -q -t ts --time-format s -k k -w 20s --right-delay 50s --between=-10s,10s --late-left none.l --late-right none.r l.csv r.csv >out.csv
 	assert_equal "$(cat none.l none.r)" $'ts,k,a\nts,k,b'
-	wm_join -q -t ts -k k -w 5s --late-left late.l --late-info --overwrite --between 0s,1s l.csv r.csv >out.csv
+	wm_join -q -t ts --time-format s -k k -w 5s --late-left late.l --late-info --overwrite --between 0s,1s l.csv r.csv >out.csv
 	assert_equal "$(sed -n 2p late.l)" '90,x,2,5,1970-01-01T00:01:35Z'
-	run -2 --separate-stderr wm_join -t ts --late-info --between 0s,1s l.csv r.csv
+	run -2 --separate-stderr wm_join -t ts --time-format s --late-info --between 0s,1s l.csv r.csv
 	assert_equal "$stderr" "wm-join: --late-info: there are no files of late rows: name them with --late-left FILE and --late-right FILE"
-	run -2 --separate-stderr wm_join -t ts --late-left late.l --between 0s,1s l.csv r.csv
+	run -2 --separate-stderr wm_join -t ts --time-format s --late-left late.l --between 0s,1s l.csv r.csv
 	[[ $stderr == *"--late-left: late.l exists"* ]]
 	# what is said of them
-	run -0 --separate-stderr wm_join -t ts -k k -w 5s --between 0s,1s --out out.csv --overwrite l.csv r.csv
+	run -0 --separate-stderr wm_join -t ts --time-format s -k k -w 5s --between 0s,1s --out out.csv --overwrite l.csv r.csv
 	assert_equal "${stderr_lines[0]}" "wm-join: 3 of 9 rows were late and dropped (33%): --late-left FILE and --late-right FILE keep such rows"
-	run -0 --separate-stderr wm_join -t ts -k k -w 5s --between 0s,1s --out out.csv --late-right late.r --overwrite l.csv r.csv
+	run -0 --separate-stderr wm_join -t ts --time-format s -k k -w 5s --between 0s,1s --out out.csv --late-right late.r --overwrite l.csv r.csv
 	assert_equal "${stderr_lines[0]}" "wm-join: 3 of 9 rows were late and dropped (33%): those of the right in late.r"
-	run -5 wm_join -q -t ts -k k -w 5s --between 0s,1s --fail-late 1/4 l.csv r.csv
+	run -5 wm_join -q -t ts --time-format s -k k -w 5s --between 0s,1s --fail-late 1/4 l.csv r.csv
 }
 
 @test "rejected rows name the file of their side" {
@@ -335,45 +335,45 @@ ragged l.csv 4"
 	printf '%s\n' '{"ts":100,"k":"x","b":1.50,"c":{"d":[1, 2]}}' '{"ts":104,"k":"y","b":null,"c":"p,q"}' >r.ndjson
 	# a record of the form of the result is not touched
 	printf 'ts,k,a\n100,x,"say ""no"", or"\n 104 ,y,\n' | sed 's/ 104 /104/' >l.csv
-	run -0 wm_join -t ts -k k --between 0s,0s l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s l.csv r.ndjson
 	assert_output 'ts,k,a,right_ts,b,c
 100,x,"say ""no"", or",100,1.50,"{""d"":[1, 2]}"
 104,y,,104,,"p,q"'
-	run -0 wm_join -t ts -k k --between 0s,0s r.ndjson l.csv
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s r.ndjson l.csv
 	assert_output '{"ts":100,"k":"x","b":1.50,"c":{"d":[1, 2]},"right_ts":100,"a":"say \"no\", or"}
 {"ts":104,"k":"y","b":null,"c":"p,q","right_ts":104,"a":null}'
-	run -0 wm_join -t ts -k k --between 0s,0s -o ndjson l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s -o ndjson l.csv r.ndjson
 	assert_output '{"ts":100,"k":"x","a":"say \"no\", or","right_ts":100,"b":1.50,"c":{"d":[1, 2]}}
 {"ts":104,"k":"y","a":null,"right_ts":104,"b":null,"c":"p,q"}'
-	run -0 wm_join -t ts -k k --between 0s,0s -o tsv l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s -o tsv l.csv r.ndjson
 	assert_line --index 2 $'104\ty\t\t104\t\tp,q'
-	run -0 wm_join -t ts -k k --between 0s,0s -o table l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s -o table l.csv r.ndjson
 	assert_output ' ts  k  a             right_ts     b  c
 ---  -  ------------  --------  ----  ------------
 100  x  say "no", or       100  1.50  {"d":[1, 2]}
 104  y                     104        p,q'
 	# nobody is there: null, in the order of the first object of that side
 	printf '%s\n' '{"ts":300,"k":"z","b":2}' >>r.ndjson
-	run -0 wm_join -t ts -k k --between 0s,0s --type full -o ndjson l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type full -o ndjson l.csv r.ndjson
 	assert_line --index 2 '{"ts":null,"k":"z","a":null,"right_ts":300,"b":2}'
 	printf 'ts,k,a\n300,n,1\n' >l.csv
-	run -0 wm_join -t ts -k k --between 0s,0s --type left -o ndjson l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type left -o ndjson l.csv r.ndjson
 	assert_output '{"ts":300,"k":"n","a":1,"right_ts":null,"b":null,"c":null}'
-	run -0 wm_join -t ts -k k --between 0s,0s --type full --prefix l_, l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type full --prefix l_, l.csv r.ndjson
 	assert_line --index 0 'l_ts,k,a,ts,b,c'
-	run -0 wm_join -t ts --between 0s,0s --type full --prefix l_,r_ l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s --between 0s,0s --type full --prefix l_,r_ l.csv r.ndjson
 	assert_line --index 0 'l_ts,l_k,a,r_ts,r_k,b,c'
-	run -0 wm_join -t ts --between 0s,0s --type semi --prefix l_,r_ l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s --between 0s,0s --type semi --prefix l_,r_ l.csv r.ndjson
 	assert_line --index 0 'ts,k,a'
-	run -0 wm_join -t ts -k k --between 0s,0s --type full --no-output-header l.csv r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type full --no-output-header l.csv r.ndjson
 	refute_line 'ts,k,a,right_ts,b,c'
 	# members that come later have a place in NDJSON alone
 	printf '%s\n' '{"ts":1,"k":"x"}' '{"ts":2,"k":"x","more":[]}' >r.ndjson
 	printf '%s\n' '{"ts":1,"k":"x","more":0}' '{"k":"x","ts":2,"e":1}' >l.ndjson
-	run -0 wm_join -t ts -k k --between 0s,0s l.ndjson r.ndjson
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s l.ndjson r.ndjson
 	assert_output '{"ts":1,"k":"x","more":0,"right_ts":1}
 {"k":"x","ts":2,"e":1,"right_ts":2,"right_more":[]}'
-	run -1 --separate-stderr wm_join -t ts -k k --between 0s,0s -o csv l.ndjson r.ndjson
+	run -1 --separate-stderr wm_join -t ts --time-format s -k k --between 0s,0s -o csv l.ndjson r.ndjson
 	assert_output $'ts,k,more,right_ts\n1,x,0,1'
 }
 
@@ -381,50 +381,50 @@ ragged l.csv 4"
 	printf 'ts,k,a\r\n100,x,"1\r\n2"\r\n200,y,3' >l.csv
 	printf '\xef\xbb\xbf"k";ts;b\n"x";100;"p;q"\ny;200;r,s' >r.csv
 	# the first FILE fixes delimiter and line end
-	wm_join -t ts -k k --between 0s,0s l.csv r.csv >out.csv 2>err || true
+	wm_join -t ts --time-format s -k k --between 0s,0s l.csv r.csv >out.csv 2>err || true
 	grep -q "^wm-join: r.csv:1: the header cannot be read" err
 	sed 's/;/\t/g' r.csv >r.tsv
-	wm_join -t ts -k k --between 0s,0s l.csv r.tsv >out.csv
+	wm_join -t ts --time-format s -k k --between 0s,0s l.csv r.tsv >out.csv
 	assert_equal "$(cat -A out.csv)" 'ts,k,a,right_ts,b^M$
 100,x,"1^M$
 2",100,p^Iq^M$
 200,y,3,200,"r,s"^M$'
-	wm_join -t ts -k k --between 0s,0s r.tsv l.csv >out.tsv
+	wm_join -t ts --time-format s -k k --between 0s,0s r.tsv l.csv >out.tsv
 	assert_equal "$(cat -A out.tsv)" 'k^Its^Ib^Iright_ts^Ia$
 x^I100^I"p^Iq"^I100^I"1^M$
 2"$
 y^I200^Ir,s^I200^I3$'
 	# nothing, or headers alone
-	run -0 wm_join -t ts -k k --between 0s,0s /dev/null /dev/null
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s /dev/null /dev/null
 	assert_output ''
 	printf 'ts,k,a' >l.csv
 	printf 'ts,k,b\n' >r.csv
 	for type in inner left right full; do
-		run -0 wm_join -t ts -k k --between 0s,0s --type $type l.csv r.csv
+		run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type $type l.csv r.csv
 		assert_output 'ts,k,a,right_ts,b'
-		run -0 wm_join -t ts -k k --between 0s,0s --type $type l.csv /dev/null
+		run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type $type l.csv /dev/null
 		assert_output 'ts,k,a'
-		run -0 wm_join -t ts -k k --between 0s,0s --type $type /dev/null r.csv
+		run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type $type /dev/null r.csv
 		assert_output 'ts,k,b'
 	done
 	for type in semi anti; do
-		run -0 wm_join -t ts -k k --between 0s,0s --type $type l.csv r.csv
+		run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type $type l.csv r.csv
 		assert_output 'ts,k,a'
 	done
-	run -0 wm_join -t ts -k k --between 0s,0s --type full left.csv /dev/null
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type full left.csv /dev/null
 	assert_output "$(cat left.csv)"
-	run -0 wm_join -t ts -k k --between 0s,0s --type full /dev/null right.csv
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type full /dev/null right.csv
 	assert_output "$(cat right.csv)"
-	run -0 wm_join -t ts -k k --between 0s,0s --type right l.csv right.csv
+	run -0 wm_join -t ts --time-format s -k k --between 0s,0s --type right l.csv right.csv
 	assert_line --index 1 ',x,,100,A'
 	# no header, names from elsewhere
 	tail -n +2 left.csv >l
 	tail -n +2 right.csv >r
-	run -0 wm_join --no-header -t 1 -k 2 --between 0s,0s l r
+	run -0 wm_join --no-header -t 1 --time-format s -k 2 --between 0s,0s l r
 	assert_output $'1,2,3,right_1,right_3\n100,x,1,100,A'
-	run -0 wm_join --columns ts,k,v -t ts -k k --between 0s,0s l r
+	run -0 wm_join --columns ts,k,v -t ts --time-format s -k k --between 0s,0s l r
 	assert_output $'ts,k,v,right_ts,right_v\n100,x,1,100,A'
-	run -0 wm_join --columns ts,k,v --no-output-header -t ts -k k --between 0s,0s l r
+	run -0 wm_join --columns ts,k,v --no-output-header -t ts --time-format s -k k --between 0s,0s l r
 	assert_output '100,x,1,100,A'
 	# lines of logs on both sides become CSV
 	printf '192.0.2.1 - - [01/May/2024:10:00:00 +0000] "GET /a HTTP/1.1" 200 12\n' >l.log
@@ -437,34 +437,34 @@ y^I200^Ir,s^I200^I3$'
 # ---- stamped ----
 
 @test "stamped sides: their watermarks are followed, and left out of the result" {
-	"$bin/wm-stamp" -t ts -w 5s left.csv >l.csv
-	"$bin/wm-stamp" -t ts -w 5s right.csv >r.csv
+	"$bin/wm-stamp" -t ts --time-format s -w 5s left.csv >l.csv
+	"$bin/wm-stamp" -t ts --time-format s -w 5s right.csv >r.csv
 	for type in inner left right full; do
-		wm_join -q -t ts -w 5s -k k --between=-5s,5s --type $type left.csv right.csv >want.csv
+		wm_join -q -t ts --time-format s -w 5s -k k --between=-5s,5s --type $type left.csv right.csv >want.csv
 		wm_join -q -k k --between=-5s,5s --type $type l.csv r.csv >got.csv
 		assert_equal "$(head -n 1 got.csv)" 'ts,k,a,_time,right_ts,b,right__time'
 		diff want.csv <(cut -d, -f1-3,5,6 got.csv)
 	done
 	# one of both, and a late row
 	printf '103,x,9\n' >>right.csv
-	wm_join -q -t ts -w 5s -k k --between=-5s,5s --type full left.csv right.csv >want.csv
+	wm_join -q -t ts --time-format s -w 5s -k k --between=-5s,5s --type full left.csv right.csv >want.csv
 	wm_join -q --right-time ts --right-delay 5s -k k --between=-5s,5s --type full --late-right late.r l.csv right.csv >got.csv
 	diff want.csv <(cut -d, -f1-3,5,6 got.csv)
 	assert_equal "$(cat late.r)" $'ts,k,b\n103,x,9'
 	# the late row of a stamped side: its watermark is emptied
-	"$bin/wm-stamp" -q -t ts -w 5s right.csv >r.csv
+	"$bin/wm-stamp" -q -t ts --time-format s -w 5s right.csv >r.csv
 	wm_join -q -k k --between 0s,1s --late-right late.r --overwrite l.csv r.csv >got.csv
 	assert_equal "$(tail -n 1 late.r)" '103,x,9,1970-01-01T00:01:43Z,'
 	# a time of another column is refused, unless the watermark is not followed
-	run -2 wm_join -t ts -k k --between 0s,1s l.csv r.csv
-	run -0 wm_join -t ts --watermark-column none -k k --between 0s,1s --type semi l.csv r.csv
+	run -2 wm_join -t ts --time-format s -k k --between 0s,1s l.csv r.csv
+	run -0 wm_join -t ts --time-format s --watermark-column none -k k --between 0s,1s --type semi l.csv r.csv
 	assert_output $'ts,k,a,_time\n100,x,1,1970-01-01T00:01:40Z'
 }
 
 @test "--stamp: the time that was asked for, the lower watermark less the hold-back, punctuation" {
 	printf 'ts,k,a\n100,x,1\n110,y,2\n130,z,3\n' >l.csv
 	printf 'ts,k,b\n104,x,A\n120,w,B\n140,v,C\n' >r.csv
-	run -0 wm_join -t ts -w 5s -k k --between 0s,10s --type left --stamp left l.csv r.csv
+	run -0 wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --type left --stamp left l.csv r.csv
 	# 100 and 104: watermarks 95 and 99; then the left goes on to 110 (105), the right to 120 (115), the left to 130 (125), the
 	# right to 140 (135), by which 110 leaves: the row has the lower watermark from before, 115 - 10. The left ends, and holds
 	# nothing back; the right ends, and 130 leaves with its 135 - 10
@@ -473,15 +473,15 @@ y^I200^Ir,s^I200^I3$'
 110,y,2,,,1970-01-01T00:01:50Z,1970-01-01T00:01:45Z
 ,,,,,,1970-01-01T00:01:55Z
 130,z,3,,,1970-01-01T00:02:10Z,1970-01-01T00:02:05Z'
-	wm_join -t ts -w 5s -k k --between 0s,10s --stamp right l.csv r.csv | sed -n 2p | grep -q ',1970-01-01T00:01:44Z,1970-01-01T00:01:35Z$'
-	wm_join -t ts -w 5s -k k --between 0s,10s --stamp later --output-time s l.csv r.csv | sed -n 2p | grep -q ',104,95$'
-	run -0 wm_join -t ts -w 5s -k k --between 0s,10s --type right --stamp left -o ndjson --output-time s l.csv r.csv
+	wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --stamp right l.csv r.csv | sed -n 2p | grep -q ',1970-01-01T00:01:44Z,1970-01-01T00:01:35Z$'
+	wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --stamp later --output-time s l.csv r.csv | sed -n 2p | grep -q ',104,95$'
+	run -0 wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --type right --stamp left -o ndjson --output-time s l.csv r.csv
 	assert_line --index 0 '{"ts":100,"k":"x","a":1,"right_ts":104,"b":"A","_time":100,"_watermark":85}'
 	assert_line --partial '{"ts":null,"k":"w","a":null,"right_ts":120,"b":"B","_time":120,"_watermark":'
-	run -0 wm_join -t ts -w 5s -k k --between 0s,10s --type semi --stamp later l.csv r.csv
+	run -0 wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --type semi --stamp later l.csv r.csv
 	assert_line --index 1 '100,x,1,1970-01-01T00:01:44Z,1970-01-01T00:01:35Z'
 	# a table is for eyes
-	run -0 wm_join -t ts -w 5s -k k --between 0s,10s --type left --stamp left -o table l.csv r.csv
+	run -0 wm_join -t ts --time-format s -w 5s -k k --between 0s,10s --type left --stamp left -o table l.csv r.csv
 	assert_equal "${#lines[@]}" 5
 }
 
@@ -491,9 +491,9 @@ y^I200^Ir,s^I200^I3$'
 		'{"ts":80,"k":"z","b":1,"_time":"1970-01-01T00:01:20Z","_watermark":"1970-01-01T00:01:20Z"}' >r.ndjson
 	printf 'ts,k,a\n10,x,1\n30,x,2\n70,z,3\n' >l.csv
 	local options=(--left-time ts --left-delay 0s -k k --between '0s,10s' --type left)
-	run -0 wm_join "${options[@]}" l.csv r.ndjson
+	run -0 wm_join -q "${options[@]}" l.csv r.ndjson
 	assert_output $'ts,k,a,right_ts,b,_time\n10,x,1,,,\n30,x,2,,,\n70,z,3,80,1,1970-01-01T00:01:20Z'
-	run -0 wm_join "${options[@]}" --stamp left --output-time s --prefix l_,r_ -o ndjson l.csv r.ndjson
+	run -0 wm_join -q "${options[@]}" --stamp left --output-time s --prefix l_,r_ -o ndjson l.csv r.ndjson
 	assert_output '{"l_ts":10,"k":"x","a":1,"r_ts":null,"b":null,"_time":10,"_watermark":null}
 {"l_ts":30,"k":"x","a":2,"r_ts":null,"b":null,"_time":30,"_watermark":20}
 {"l_ts":70,"k":"z","a":3,"r_ts":80,"b":1,"_time":70,"_watermark":60}'
@@ -518,9 +518,9 @@ y^I200^Ir,s^I200^I3$'
 	# a batch that the left has no row of, and then none at all
 	printf '%s\n' '{"ts":1,"k":"x","b":1,"n":0}' >r.ndjson
 	printf '%s\n' '{"ts":50,"k":"y","a":2,"n":1}' >l.ndjson
-	run -0 wm_join -t ts -w 0s -k k --between 0s,10s --type full --trigger column:n -o csv l.ndjson r.ndjson
+	run -0 wm_join -t ts --time-format s -w 0s -k k --between 0s,10s --type full --trigger column:n -o csv l.ndjson r.ndjson
 	assert_output $'ts,k,a,n,right_ts,b,right_n\n,x,,,1,1,0\n50,y,2,1,,,'
-	run -0 wm_join -t ts -w 0s -k k --between 0s,10s --type full --trigger column:n /dev/null r.ndjson
+	run -0 wm_join -t ts --time-format s -w 0s -k k --between 0s,10s --type full --trigger column:n /dev/null r.ndjson
 	assert_output '{"ts":1,"k":"x","b":1,"n":0}'
 }
 
@@ -555,7 +555,7 @@ y^I200^Ir,s^I200^I3$'
 		left.close()
 		right.write("600000,last,\n")
 	END
-	run -0 timeout 60 "$bin/wm-join" -q -t ts -w 10s -k k --between 0s,1s --report report l r
+	run -0 timeout 60 "$bin/wm-join" -q -t ts --time-format s -w 10s -k k --between 0s,1s --report report l r
 	wait
 	assert_equal "${#lines[@]}" 551
 	assert_equal "$(class_of report rows_used)" 550551
@@ -573,7 +573,7 @@ y^I200^Ir,s^I200^I3$'
 		for i in range(0, 100000, 1000):
 		    right.write(f"{i},k{i},{i}\n")
 	END
-	run -0 timeout 60 "$bin/wm-join" -q -t ts -w 10s -k k --between 0s,1s l r
+	run -0 timeout 60 "$bin/wm-join" -q -t ts --time-format s -w 10s -k k --between 0s,1s l r
 	wait
 	assert_equal "${#lines[@]}" 101
 }

@@ -99,12 +99,12 @@ refused() { # words, arguments
 
 @test "by key and by window of event time" {
 	printf 'ts,k\n5,b\n1,a\n12,a\n3,b\n' >in.csv
-	run -0 lag -t ts -g k --every 10s --percentiles 50 in.csv
+	run -0 lag -t ts --time-format s -g k --every 10s --percentiles 50 in.csv
 	assert_output 'window_start,window_end,k,measure,count,avg,min,p50,max,negative
 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,disorder,1,4,4,4,4,0
 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,disorder,2,4.5,0,0,9,0
 1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,a,disorder,1,0,0,0,0,0'
-	run -0 lag -t ts -g k --every 10s --percentiles 50 --output-time s -o ndjson in.csv
+	run -0 lag -t ts --time-format s -g k --every 10s --percentiles 50 --output-time s -o ndjson in.csv
 	assert_line --index 0 '{"window_start":0,"window_end":10,"k":"a","measure":"disorder","count":1,"avg":4,"min":4,"p50":4,"max":4,"negative":0}'
 }
 
@@ -188,20 +188,20 @@ refused() { # words, arguments
 
 @test "honest notes" {
 	seq -f '%.0f' 1 2000 | sed '1i ts' >in-order.csv
-	run -0 --separate-stderr lag -t ts --advise in-order.csv
+	run -0 --separate-stderr lag -t ts --time-format s --advise in-order.csv
 	assert_line 'target,0,2000,0,0,nothing-late'
 	assert_equal "$stderr" "wm-lag: note: the rows are in order: -w 0s would lose none of them"
-	run -0 --separate-stderr lag -q -t ts --advise in-order.csv
+	run -0 --separate-stderr lag -q -t ts --time-format s --advise in-order.csv
 	assert_equal "$stderr" ""
-	run -0 --separate-stderr lag -t ts --advise --target 1/1000 in-order.csv
+	run -0 --separate-stderr lag -t ts --time-format s --advise --target 1/1000 in-order.csv
 	assert_line 'target,0,2000,0,0,few-rows nothing-late'
 	[[ $stderr == *"2000 rows are too few to tell a share of 1/1000: it takes 10000"* ]]
-	run -0 --separate-stderr lag -t ts --advise <<<$'ts\n1'
+	run -0 --separate-stderr lag -t ts --time-format s --advise <<<$'ts\n1'
 	[[ $stderr == *"1 row is too few to tell a share of 1%: it takes 1000"* ]]
 	printf 'ts,at\n100,101\n200,140\n201,202\n' >future.csv
-	run -0 --separate-stderr lag -t ts --ingest at --advise future.csv
+	run -0 --separate-stderr lag -t ts --time-format s --ingest at --advise future.csv
 	[[ $stderr == *"1 row arrived before its event time, by up to 1m"* ]]
-	run -0 --separate-stderr lag -q -t ts --ingest at --max-ahead 30s --advise --rejects r future.csv
+	run -0 --separate-stderr lag -q -t ts --time-format s --ingest at --max-ahead 30s --advise --rejects r future.csv
 	assert_line 'target,0,2,0,0,few-rows nothing-late'
 	assert_equal "$(jq -r .reason r)" implausible-time
 }

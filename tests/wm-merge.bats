@@ -139,6 +139,7 @@ merged() {
 		--replace 2025-11-29, -t day days.csv <(printf 'day,n\n2025-11-28,7\n')
 	failed 1 "2025-11-30T00:00:00Z is outside of the range that is replaced, to before 2025-11-30T00:00:00Z: compute" \
 		--replace ,2025-11-30 -t day days.csv <(printf 'day,n\n2025-11-30,7\n')
+	failed 2 "'2025' could be a date or a number: write it as 2025-11-29" --replace 2025,2026 -t day days.csv late.csv
 	failed 2 "the range has no end at all" --replace , -t day days.csv late.csv
 	failed 2 "outside of the years 1 to 9999" --replace 2025-11-29,10000-01-01T00:00:01 -t day days.csv late.csv
 }

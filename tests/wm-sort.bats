@@ -60,7 +60,7 @@ class_of() { # report, member
 }
 
 @test "without a watermark: a stable sort of it all, written at the end" {
-	run -0 --separate-stderr wm_sort -t ts in.csv
+	run -0 --separate-stderr wm_sort -t ts --time-format s in.csv
 	assert_output "$(head -n 1 in.csv && tail -n +2 in.csv | sort -s -t, -k1,1n)"
 	assert_equal "$stderr" ""
 	# as sort does it, by times of one length
@@ -149,7 +149,7 @@ class_of() { # report, member
 	printf 'ts,a\n1,a1\n4,a2\n4,a3\n9,a4\n' >a
 	printf 'ts,a\n1,b1\n3,b2\n4,b3\n12,b4\n' >b
 	: >c
-	run -0 --separate-stderr wm_sort -m -t ts a b c
+	run -0 --separate-stderr wm_sort -m -t ts --time-format s a b c
 	assert_equal "$(numbers <<<"$output")" "a1 b1 b2 a2 a3 b3 a4 b4"
 	assert_equal "$stderr" ""
 	# as sort -m, on the networks of a week of earthquakes; memory is that of a few rows

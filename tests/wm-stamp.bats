@@ -142,18 +142,18 @@ t0=1970-01-01T00:0
 
 @test "late rows pass and are counted; --drop-late takes them out" {
 	printf 't,n\r\n60,a\r\n50,"b"\r\n49,"c"\r\n' >rows
-	run -0 --separate-stderr wm-stamp -t t -w 10s --add late rows
+	run -0 --separate-stderr wm-stamp -t t --time-format s -w 10s --add late rows
 	assert_equal "$(tr -d '\r' <<<"$output")" $'t,n,_late\n60,a,0\n50,"b",0\n49,"c",1'
 	assert_equal "${stderr_lines[0]}" 'wm-stamp: 1 of 3 rows was behind the watermark, and passed on (33%)'
-	run -5 wm-stamp -q -t t -w 10s --fail-late 1/4 rows
-	run -0 wm-stamp -q -t t -w 10s --fail-late 1/3 rows
+	run -5 wm-stamp -q -t t --time-format s -w 10s --fail-late 1/4 rows
+	run -0 wm-stamp -q -t t --time-format s -w 10s --fail-late 1/3 rows
 
-	run -0 --separate-stderr wm-stamp -t t -w 10s --add late --drop-late --late late rows
+	run -0 --separate-stderr wm-stamp -t t --time-format s -w 10s --add late --drop-late --late late rows
 	assert_equal "$(tr -d '\r' <<<"$output")" $'t,n,_late\n60,a,0\n50,"b",0'
 	assert_equal "$(od -c late)" "$(printf 't,n\r\n49,"c"\r\n' | od -c)"
-	run -0 wm-stamp -q -t t -w 10s --add late --drop-late rows
+	run -0 wm-stamp -q -t t --time-format s -w 10s --add late --drop-late rows
 	assert_equal "${#lines[@]}" 3
-	run -0 wm-stamp -q -t t -w 10s --drop-late --late late --late-info --overwrite rows
+	run -0 wm-stamp -q -t t --time-format s -w 10s --drop-late --late late --late-info --overwrite rows
 	assert_equal "$(tr -d '\r' <late)" $'t,n,_late_by,_late_watermark\n49,"c",1,1970-01-01T00:00:50Z'
 }
 
@@ -491,12 +491,12 @@ t0=1970-01-01T00:0
 @test "a watermark that is asked for, and no delay that it follows from" {
 	local warning='wm-stamp: without a delay _watermark stays empty, and what follows it waits for the end of the input: set one with -w (0s for input in order), or leave it out with --add time'
 	printf 't\n60\n' >rows
-	run -0 --separate-stderr wm-stamp -t t rows
+	run -0 --separate-stderr wm-stamp -t t --time-format s rows
 	assert_equal "$output" "t,_time,_watermark
 60,${t0}1:00Z,"
 	assert_equal "$stderr" "$warning"
 	printf 't,_watermark\n60,\n' >stamped
-	for args in '-q -t t rows' '-t t --add time,late rows' '-t t -w 0s rows' '-t t --watermark-column none stamped'; do
+	for args in '-q -t t --time-format s rows' '-t t --time-format s --add time,late rows' '-t t --time-format s -w 0s rows' '-t t --time-format s --watermark-column none stamped'; do
 		# shellcheck disable=SC2086 # words
 		run -0 --separate-stderr wm-stamp $args
 		assert_equal "$stderr" ""

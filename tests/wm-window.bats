@@ -129,9 +129,9 @@ ragged 5   3"
 
 @test "update writes what changed, complete writes everything once" {
 	printf 'ts,k\n1,a\n2,a\n11,b\n' >in.csv
-	run -0 window -t ts --tumbling 10s -g k --mode update in.csv
+	run -0 window -t ts --time-format s --tumbling 10s -g k --mode update in.csv
 	assert_equal "$(cut -d, -f3- <<<"$output" | tr '\n' ' ')" "k,count a,1 a,2 b,1 "
-	run -0 window -t ts --tumbling 10s -g k --mode complete in.csv
+	run -0 window -t ts --time-format s --tumbling 10s -g k --mode complete in.csv
 	assert_equal "$(cut -d, -f3- <<<"$output" | tr '\n' ' ')" "k,count a,2 b,1 "
 }
 
@@ -210,7 +210,7 @@ ragged 5   3"
 
 @test "--fill: the empty windows between two of a key" {
 	printf 't,k,v\n1,a,7\n41,a,9\n41,b,1\n' >in.csv
-	run -0 --separate-stderr "$bin/wm-window" -t t -w 0s --tumbling 10s -g k -a count,sum:v --fill zero in.csv
+	run -0 --separate-stderr "$bin/wm-window" -t t --time-format s -w 0s --tumbling 10s -g k -a count,sum:v --fill zero in.csv
 	assert_equal "$stderr" ""
 	assert_equal "$(cut -d, -f1,3- <<<"$output" | tail -n +2)" "1970-01-01T00:00:00Z,a,1,7
 1970-01-01T00:00:10Z,a,0,0
@@ -218,19 +218,19 @@ ragged 5   3"
 1970-01-01T00:00:30Z,a,0,0
 1970-01-01T00:00:40Z,a,1,9
 1970-01-01T00:00:40Z,b,1,1"
-	run -0 "$bin/wm-window" -t t -w 0s --tumbling 10s -g k -a count,sum:v --fill null in.csv
+	run -0 "$bin/wm-window" -t t --time-format s -w 0s --tumbling 10s -g k -a count,sum:v --fill null in.csv
 	assert_line --partial "1970-01-01T00:00:20Z,a,,"
-	run -0 "$bin/wm-window" -t t -w 0s --tumbling 10s -g k -a count,sum:v --fill prev in.csv
+	run -0 "$bin/wm-window" -t t --time-format s -w 0s --tumbling 10s -g k -a count,sum:v --fill prev in.csv
 	assert_line --partial "1970-01-01T00:00:40Z,a,1,7"
 }
 
 @test "--fill: a gap of more than 100000 windows is left out, and that is said" {
 	printf 't\n1\n100002\n' >in.csv # 100000 empty ones between
-	run -0 --separate-stderr "$bin/wm-window" -t t -w 0s --tumbling 1s --fill zero in.csv
+	run -0 --separate-stderr "$bin/wm-window" -t t --time-format s -w 0s --tumbling 1s --fill zero in.csv
 	assert_equal "$stderr" ""
 	assert_equal "${#lines[@]}" 100003
 	printf 't\n1\n100003\n' >in.csv
-	run -0 --separate-stderr "$bin/wm-window" -t t -w 0s --tumbling 1s --fill zero in.csv
+	run -0 --separate-stderr "$bin/wm-window" -t t --time-format s -w 0s --tumbling 1s --fill zero in.csv
 	assert_equal "${#lines[@]}" 3
 	assert_equal "$stderr" "wm-window: --fill: 1 gap of more than 100000 empty windows was not filled"
 }

@@ -119,6 +119,7 @@ wm_merge_new(struct wm_columns *columns, const struct wm_merge_options *options)
 	merge->window_parser =
 		wm_instant_parser_new(wm_span_of("auto"), options->zone, WM_REPEATED_EARLIER, NULL, &err);
 	assert(merge->parser != NULL && merge->window_parser != NULL);
+	wm_instant_parser_trust_numbers(merge->window_parser);
 	return merge;
 }
 

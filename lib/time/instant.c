@@ -10,6 +10,7 @@
 #include "lib/base/mem.h"
 #include "lib/time/civil.h"
 #include "lib/time/duration.h"
+#include "lib/time/shape.h"
 
 #define US_PER_MINUTE INT64_C(60000000)
 #define US_PER_HOUR INT64_C(3600000000)
@@ -31,7 +32,13 @@
 /* Years to either side of the reference that hold every kind of date: 1896 to 1904 has no leap year between. */
 #define NEAREST_YEARS 8
 
-#define NO_TIME "no time"
+/* With what a text looks like behind it, where that is known: see advise(). */
+static const char NO_TIME[] = "no time";
+static const char MISFIT[] = "it does not fit the time format";
+static const char WHICH_FIRST[] = "month first or day first? give --time-format";
+
+#define ADVICE_BYTES_MAX 160
+
 #define NO_DAY "no such day"
 #define NO_CLOCK "no such time of day"
 #define NO_OFFSET "no such offset from UTC"
@@ -50,11 +57,25 @@ struct minute {
 	int64_t local_us;
 };
 
+/* A whole number that reads as a date too. */
+struct packed {
+	size_t digits;
+	const char *pattern;
+	int year_min, year_max;
+	const char *why;
+};
+
 struct wm_instant_parser {
 	struct minute minutes[MINUTES]; /* that texts were last in, by minute_of(); at first one of 1970 */
 	struct wm_zone_steady steady;
 	bool is_utc;
 	bool is_auto; /* the family is undecided, or was decided by a value */
+	/* of auto, while it is undecided: what a number of this column may be as well, so that no number of it is read; or NULL */
+	const struct packed *refused;
+	bool trusts_numbers;
+	/* Where either: the family is undecided, and the first value tells whether it is what was asked for, or auto. */
+	bool is_either;
+	enum wm_time_family asked;
 	bool takes_edges;
 	int64_t least_us, most_us; /* that a time may be */
 	enum wm_time_family family;
@@ -66,6 +87,7 @@ struct wm_instant_parser {
 	int64_t reference_us;
 	char *pattern; /* with the conversions that stand for others written out; NULL without one */
 	bool pattern_has_year;
+	char advice[ADVICE_BYTES_MAX];
 };
 
 /* What a text with a date says. */
@@ -110,6 +132,7 @@ static const char *const family_names[] = {
 	[WM_TIME_CLF] = "clf",
 	[WM_TIME_RFC2822] = "rfc2822",
 	[WM_TIME_PATTERN] = "pattern",
+	[WM_TIME_REFUSED] = "refused",
 };
 
 /* other_family[found][decided]: what auto says of a text of another family than it has decided on. */
@@ -1065,16 +1088,14 @@ parse_pattern(struct wm_instant_parser *parser, struct wm_span text, int64_t *ti
 	for (const char *at = parser->pattern; *at != '\0'; at++) {
 		if (*at == '%') {
 			if (!read_conversion(*++at, &rest, &fields))
-				return fail(why,
-					*at == 'Z' ? "of zone names only UTC and GMT can be read"
-						   : "it does not fit the time format");
+				return fail(why, *at == 'Z' ? "of zone names only UTC and GMT can be read" : MISFIT);
 		} else if (is_blank(*at)) {
 			while (is_blank(at[1]))
 				at++;
 			if (!skip_blanks(&rest))
-				return fail(why, "it does not fit the time format");
+				return fail(why, MISFIT);
 		} else if (!take_byte(&rest, *at)) {
-			return fail(why, "it does not fit the time format");
+			return fail(why, MISFIT);
 		}
 	}
 	if (rest.len != 0)
@@ -1136,25 +1157,44 @@ guess_family(struct wm_span text)
 	return WM_TIME_AUTO;
 }
 
-/* A whole number that also reads as YYYYMMDD or YYYYMMDDhhmmss. */
-static bool
-is_date_or_number(struct wm_span text, const char **why)
-{
-	struct wm_span rest = text;
-	int year, month, day, hour = 0, minute = 0, second = 0;
+#define PACKED(digits, pattern, unit)                                                                                  \
+	digits " digits could be a date or a number: give --time-format " pattern " or " unit
 
-	if ((text.len != 8 && text.len != 14) || !take_digits(&rest, 4, 4, &year) ||
-		!take_digits(&rest, 2, 2, &month) || !take_digits(&rest, 2, 2, &day))
-		return false;
-	if (text.len == 14 &&
-		(!take_digits(&rest, 2, 2, &hour) || !take_digits(&rest, 2, 2, &minute) ||
-			!take_digits(&rest, 2, 2, &second)))
-		return false;
-	if (year < 1900 || year > 2100 || !is_day(year, month, day) || !is_clock(hour, minute, second, 0))
-		return false;
-	*why = text.len == 8 ? "8 digits could be a date or a number: give --time-format %Y%m%d or s"
-			     : "14 digits could be a date or a number: give --time-format %Y%m%d%H%M%S or ms";
-	return true;
+/* As epochs, the ten digits begin in 2030. */
+static const struct packed packed_dates[] = {
+	{ 4, "%Y", 1000, 2999, PACKED("4", "%Y", "s") },
+	{ 6, "%Y%m", 1000, 2999, PACKED("6", "%Y%m", "s") },
+	{ 8, "%Y%m%d", 1000, 2999, PACKED("8", "%Y%m%d", "s") },
+	{ 10, "%Y%m%d%H", 1900, 2099, PACKED("10", "%Y%m%d%H", "s") },
+	{ 12, "%Y%m%d%H%M", 1000, 2999, PACKED("12", "%Y%m%d%H%M", "ms") },
+	{ 14, "%Y%m%d%H%M%S", 1000, 2999, PACKED("14", "%Y%m%d%H%M%S", "ms") },
+	{ 17, "%Y%m%d%H%M%S%f", 1000, 2999, PACKED("17", "%Y%m%d%H%M%S%f", "us") },
+};
+#define PACKED_COUNT (sizeof(packed_dates) / sizeof(packed_dates[0]))
+
+/* Whether a text is digits alone that read as a date; NULL: it is not. */
+static const struct packed *
+find_packed(struct wm_span text)
+{
+	const struct packed *found = NULL;
+	struct wm_span rest = text;
+	int year, month = 1, day = 1, hour = 0, minute = 0, second = 0, more;
+
+	for (size_t i = 0; i < PACKED_COUNT; i++)
+		if (packed_dates[i].digits == text.len)
+			found = &packed_dates[i];
+	if (found == NULL || !take_digits(&rest, 4, 4, &year))
+		return NULL;
+	for (int *parts[] = { &month, &day, &hour, &minute, &second }, **part = parts;
+		rest.len >= 2 && part < parts + 5;)
+		if (!take_digits(&rest, 2, 2, *part++))
+			return NULL;
+	if (rest.len != 0 && !take_digits(&rest, rest.len, rest.len, &more))
+		return NULL;
+	if (year < found->year_min || year > found->year_max || !is_day(year, month, day) ||
+		!is_clock(hour, minute, second, 0))
+		return NULL;
+	return found;
 }
 
 static bool
@@ -1182,22 +1222,139 @@ parse_as(struct wm_instant_parser *parser, enum wm_time_family family, struct wm
 	}
 }
 
-/* The first value that parses decides. */
+/* A number where none was taken yet; true if it tells nothing but that time. */
 static bool
-parse_undecided(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+look_at_number(struct wm_instant_parser *parser, struct wm_span text, const struct number *number, const char **why)
+{
+	bool is_one = number->whole_digits == 1 && number->whole[0] == '1' && number->exponent == 0;
+
+	for (size_t i = 0; is_one && i < number->fraction_digits; i++)
+		is_one = number->fraction[i] == '0';
+	if (is_one && number->is_negative)
+		return fail(why, "-1 often stands for no time: give --time-format s if it is one");
+	const struct packed *packed = find_packed(text);
+	if (parser->refused == NULL)
+		parser->refused = packed;
+	if (parser->refused != NULL)
+		return fail(why, packed != NULL ? packed->why : parser->refused->why);
+	return true;
+}
+
+/* The first value that parses decides, but for one that often stands for no time. */
+static bool
+parse_auto(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
 {
 	enum wm_time_family family = guess_family(text);
+	struct number number;
 
-	if (is_date_or_number(text, why))
-		return false;
+	if (scan_number(text, &number)) {
+		if (number_is_zero(&number) && parser->refused == NULL) {
+			parser->local_kind = WM_LOCAL_ONCE;
+			*time_us = 0;
+			return true;
+		}
+		if (!parser->trusts_numbers && !look_at_number(parser, text, &number, why))
+			return false;
+	}
 	if (family == WM_TIME_AUTO)
-		return fail(
-			why, is_month_or_day_first(text) ? "month first or day first? give --time-format" : NO_TIME);
+		return fail(why, is_month_or_day_first(text) ? WHICH_FIRST : NO_TIME);
 	parser->family = family;
 	if (parse_as(parser, family, text, time_us, why))
 		return true;
 	parser->family = WM_TIME_AUTO;
 	return false;
+}
+
+/* What was asked for, from now on. */
+static void
+settle_asked(struct wm_instant_parser *parser)
+{
+	parser->family = parser->asked;
+	parser->is_auto = parser->is_either = false;
+}
+
+/* Or auto. */
+static void
+settle_auto(struct wm_instant_parser *parser)
+{
+	free(parser->pattern);
+	parser->pattern = NULL;
+	parser->is_either = false;
+}
+
+static bool
+parse_undecided(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+{
+	if (parser->is_either) {
+		settle_asked(parser);
+		if (parse_as(parser, parser->asked, text, time_us, why))
+			return true;
+		parser->family = WM_TIME_AUTO;
+		parser->is_auto = parser->is_either = true;
+	}
+	bool is_parsed = parse_auto(parser, text, time_us, why);
+	if (parser->is_either && (parser->family != WM_TIME_AUTO || parser->refused != NULL))
+		settle_auto(parser);
+	return is_parsed;
+}
+
+/* Appends a pattern that reads a text, by its looks; false if there is none. *has_year: else it needs a reference. */
+static bool
+find_pattern(const struct wm_instant_parser *parser, struct wm_span text, enum wm_shape_order order, bool *is_ordered,
+	bool *has_year, struct wm_buf *out)
+{
+	struct wm_instant_parser trial = *parser;
+	size_t before = out->len;
+	const char *why;
+	struct wm_err err;
+	int64_t time_us;
+
+	if (!wm_shape_guess(text, order, is_ordered, out))
+		return false;
+	trial.family = WM_TIME_PATTERN;
+	trial.has_reference = true;
+	bool is_read = compile_pattern(&trial, wm_span(out->data + before, out->len - before), &err) &&
+		parse_pattern(&trial, text, &time_us, &why);
+	free(trial.pattern);
+	*has_year = trial.pattern_has_year;
+	if (!is_read)
+		out->len = before;
+	return is_read;
+}
+
+/* Says behind *why which pattern would read the text, if one is known. */
+static __attribute__((noinline)) void
+advise(struct wm_instant_parser *parser, struct wm_span text, const char **why)
+{
+	bool is_ordered = false, has_year = false, is_first = true;
+	struct wm_buf out, pattern;
+
+	if (text.len > WM_SHOWN_BYTES_MAX)
+		return;
+	wm_buf_init(&out, WM_BUF_UNBOUNDED);
+	wm_buf_init(&pattern, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&out, *why);
+	for (int order = WM_SHAPE_MONTH_FIRST; order == 0 || (is_ordered && order <= WM_SHAPE_DAY_FIRST); order++) {
+		wm_buf_reset(&pattern);
+		if (!find_pattern(parser, text, (enum wm_shape_order)order, &is_ordered, &has_year, &pattern))
+			continue;
+		wm_buf_add_text(&out,
+			!is_first                 ? " or"
+				: *why == MISFIT  ? ": it looks like"
+				: *why == NO_TIME ? ": give --time-format"
+						  : "");
+		wm_buf_addf(&out, " '%.*s'", (int)pattern.len, pattern.data);
+		is_first = false;
+	}
+	if (!is_first && !has_year && !parser->has_reference)
+		wm_buf_add_text(&out, " and --time-reference");
+	if (!is_first && out.len < sizeof(parser->advice)) {
+		memcpy(parser->advice, out.data, out.len);
+		parser->advice[out.len] = '\0';
+		*why = parser->advice;
+	}
+	wm_buf_release(&pattern);
+	wm_buf_release(&out);
 }
 
 static bool parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why);
@@ -1236,12 +1393,8 @@ parse_edge(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_
 }
 
 static bool
-parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+parse_decided(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
 {
-	if (parser->takes_edges && (parse_edge(parser, text, time_us, why) || *why != NULL))
-		return *why == NULL;
-	if (parser->family == WM_TIME_AUTO)
-		return parse_undecided(parser, text, time_us, why);
 	if (parse_as(parser, parser->family, text, time_us, why))
 		return true;
 	if (parser->family == WM_TIME_PATTERN)
@@ -1250,8 +1403,20 @@ parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_u
 	if (parser->is_auto && found != WM_TIME_AUTO && found != parser->family)
 		*why = other_family[found][parser->family];
 	else if (found == WM_TIME_AUTO && is_month_or_day_first(text))
-		*why = "month first or day first? give --time-format";
+		*why = WHICH_FIRST;
 	return false;
+}
+
+static bool
+parse_any(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why)
+{
+	if (parser->takes_edges && (parse_edge(parser, text, time_us, why) || *why != NULL))
+		return *why == NULL;
+	bool is_parsed = parser->family == WM_TIME_AUTO ? parse_undecided(parser, text, time_us, why)
+							: parse_decided(parser, text, time_us, why);
+	if (!is_parsed && (*why == NO_TIME || *why == MISFIT || *why == WHICH_FIRST))
+		advise(parser, text, why);
+	return is_parsed;
 }
 
 __attribute__((noinline)) static bool
@@ -1337,6 +1502,35 @@ wm_instant_parser_free(struct wm_instant_parser *parser)
 }
 
 void
+wm_instant_parser_trust_numbers(struct wm_instant_parser *parser)
+{
+	parser->trusts_numbers = true;
+}
+
+void
+wm_instant_parser_or_auto(struct wm_instant_parser *parser)
+{
+	if (parser->is_auto)
+		return;
+	parser->asked = parser->family;
+	parser->family = WM_TIME_AUTO;
+	parser->is_auto = parser->is_either = true;
+}
+
+bool
+wm_instant_parser_took_numbers(const struct wm_instant_parser *parser)
+{
+	return parser->is_auto && !parser->trusts_numbers && parser->family >= WM_TIME_EPOCH_S &&
+		parser->family <= WM_TIME_EPOCH_NS;
+}
+
+bool
+wm_instant_parser_is_refused(const struct wm_instant_parser *parser)
+{
+	return parser->refused != NULL && parser->family == WM_TIME_AUTO;
+}
+
+void
 wm_instant_parser_take_edges(struct wm_instant_parser *parser)
 {
 	parser->takes_edges = true;
@@ -1383,8 +1577,37 @@ wm_instant_looks_like_time(struct wm_span text)
 void
 wm_instant_parser_encode(const struct wm_instant_parser *parser, struct wm_buf *out)
 {
-	wm_put_u8(out, (uint8_t)parser->family);
-	wm_put_span(out, wm_span_of(parser->pattern == NULL ? "" : parser->pattern));
+	bool is_refused = wm_instant_parser_is_refused(parser);
+	bool has_pattern = parser->pattern != NULL && !parser->is_either;
+
+	wm_put_u8(out, (uint8_t)(is_refused ? WM_TIME_REFUSED : parser->family));
+	wm_put_span(out, wm_span_of(is_refused ? parser->refused->pattern : has_pattern ? parser->pattern : ""));
+}
+
+bool
+wm_instant_parser_pass(struct wm_get *in)
+{
+	uint8_t family = wm_get_u8(in);
+
+	(void)wm_get_span(in);
+	return !in->failed && family <= WM_TIME_REFUSED;
+}
+
+/* The refused column's pattern, into a parser of auto. */
+static bool
+decode_refused(struct wm_instant_parser *parser, struct wm_span pattern)
+{
+	for (size_t i = 0; i < PACKED_COUNT; i++)
+		if (wm_span_is(pattern, packed_dates[i].pattern))
+			parser->refused = &packed_dates[i];
+	return parser->refused != NULL;
+}
+
+/* What was found, of a family and with a pattern: whether it is the one that was asked for. */
+static bool
+is_asked(enum wm_time_family asked, const char *asked_pattern, uint8_t family, struct wm_span pattern)
+{
+	return family == asked && wm_span_is(pattern, asked_pattern == NULL ? "" : asked_pattern);
 }
 
 bool
@@ -1392,17 +1615,26 @@ wm_instant_parser_decode(struct wm_instant_parser *parser, struct wm_get *in)
 {
 	uint8_t family = wm_get_u8(in);
 	struct wm_span pattern = wm_get_span(in);
-	bool is_same = family == parser->family && wm_span_is(pattern, parser->pattern == NULL ? "" : parser->pattern);
 	bool is_undecided = family == WM_TIME_AUTO && pattern.len == 0;
-	bool can_decide = parser->is_auto && family < WM_TIME_PATTERN && pattern.len == 0;
+	bool is_well = !in->failed;
 
-	if (in->failed || (!is_same && !is_undecided && !can_decide)) {
-		wm_get_fail(in);
-		return false;
+	if (is_well && !is_undecided && parser->is_either) {
+		if (is_asked(parser->asked, parser->pattern, family, pattern))
+			settle_asked(parser);
+		else
+			settle_auto(parser);
 	}
-	if (parser->is_auto)
+	if (!is_well || is_undecided || is_asked(parser->family, parser->pattern, family, pattern)) {
+	} else if (parser->is_auto && family == WM_TIME_REFUSED) {
+		is_well = decode_refused(parser, pattern);
+	} else if (parser->is_auto && family < WM_TIME_PATTERN && pattern.len == 0) {
 		parser->family = (enum wm_time_family)family;
-	return true;
+	} else {
+		is_well = false;
+	}
+	if (!is_well)
+		wm_get_fail(in);
+	return is_well;
 }
 
 /* Printing ------------------------------------------------------------------------ */

@@ -16,6 +16,10 @@
  * auto takes a number of at most 11 digits before the point for seconds, 14 for
  * ms, 17 for us, more for ns. Once it has decided, a number of the size of
  * another unit fails, as any other family does; zero is zero in every unit.
+ * Until then 0 is 1970-01-01T00:00:00Z, and decides nothing; -1 and a date of
+ * zeros are no times, as they often stand for none. Where the first other value
+ * is a number that reads as a date (2017, 20251129), this and all numbers behind
+ * it are refused: nobody but the user knows what they are.
  */
 #ifndef WM_TIME_INSTANT_H
 #define WM_TIME_INSTANT_H
@@ -40,6 +44,7 @@ enum wm_time_family {
 	WM_TIME_CLF,
 	WM_TIME_RFC2822,
 	WM_TIME_PATTERN,
+	WM_TIME_REFUSED, /* in checkpoints alone: undecided, and numbers are refused; beside it the pattern that they may have */
 };
 
 struct wm_instant_parser;
@@ -55,12 +60,25 @@ struct wm_instant_parser *wm_instant_parser_new(struct wm_span format, const str
 void wm_instant_parser_free(struct wm_instant_parser *parser);
 
 /*
- * False on a text that is no time of the format; then *why is a static text
- * that says so and what to do, for a message ("no time", "month first or day
- * first? give --time-format", "8 digits could be a date or a number: give --time-format %Y%m%d or s").
+ * False on a text that is no time of the format; then *why says so and what to do, for a message ("no time: give --time-format
+ * '%Y/%m/%d'", "month first or day first? give --time-format '%m/%d/%Y' or '%d/%m/%Y'", "8 digits could be a date or a number: give
+ * --time-format %Y%m%d or s"). It is borrowed until the next text.
  * Fast where a text shares its minute with the one before.
  */
 bool wm_instant_parse(struct wm_instant_parser *parser, struct wm_span text, int64_t *time_us, const char **why);
+
+/* The column is written by tools of this project: its numbers are what auto takes them for, and none is refused as a date. */
+void wm_instant_parser_trust_numbers(struct wm_instant_parser *parser);
+
+/*
+ * The format may be that of another column: the first value that can be read tells whether it holds for this one, else it is auto from
+ * then on.
+ */
+void wm_instant_parser_or_auto(struct wm_instant_parser *parser);
+
+/* Whether auto has decided that numbers are epochs; and whether it refuses the column's numbers. */
+bool wm_instant_parser_took_numbers(const struct wm_instant_parser *parser);
+bool wm_instant_parser_is_refused(const struct wm_instant_parser *parser);
 
 /*
  * From now on what stands at the edges of the years is read too, as wm_instant_reprint() writes it: the year 0000, and the moment that
@@ -78,9 +96,13 @@ const char *wm_time_family_name(enum wm_time_family family);
 /* True for a text that auto would take as a full date with time (no bare number): a first row with one is no header. */
 bool wm_instant_looks_like_time(struct wm_span text);
 
-/* The decided family, for checkpoints. Decoding into a parser of another fixed format fails. */
+/*
+ * The decided family, or that numbers are refused, for checkpoints. Decoding into a parser of another fixed format fails.
+ * wm_instant_parser_pass() goes over one that nobody asks for.
+ */
 void wm_instant_parser_encode(const struct wm_instant_parser *parser, struct wm_buf *out);
 WM_MUST_CHECK bool wm_instant_parser_decode(struct wm_instant_parser *parser, struct wm_get *in);
+WM_MUST_CHECK bool wm_instant_parser_pass(struct wm_get *in);
 
 enum wm_time_unit { WM_UNIT_ISO = 0, WM_UNIT_S, WM_UNIT_MS, WM_UNIT_US, WM_UNIT_NS };
 

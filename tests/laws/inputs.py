@@ -33,7 +33,7 @@ def write(folder, name, rows):
 
 
 def window(folder, *arguments):
-    result = harness.run(["wm-window", "-q", "-t", "ts", "--tumbling", f"{SIZE}s", "--late", "late.csv", "--overwrite",
+    result = harness.run(["wm-window", "-q", "-t", "ts", "--time-format", "s", "--tumbling", f"{SIZE}s", "--late", "late.csv", "--overwrite",
                           "--report", "report", *arguments], cwd=folder)
     _, report = harness.read_report(folder / "report")
     fault = harness.ledger_fault(report)
@@ -169,7 +169,7 @@ def law_ahead(tap, folder):
     rng = random.Random(3)
     rows = [(1000 + number, 1000 + number + rng.choice([0, -5, 59, 60, 61, 10_000])) for number in range(300)]
     (folder / "ahead.csv").write_text("ts,arrived,id\n" + "".join(f"{t},{a},{i}\n" for i, (a, t) in enumerate(rows)))
-    result = harness.run(["wm-window", "-q", "-t", "ts", "--tumbling", "10s", "--ingest", "arrived", "--max-ahead", "60s",
+    result = harness.run(["wm-window", "-q", "-t", "ts", "--time-format", "s", "--tumbling", "10s", "--ingest", "arrived", "--max-ahead", "60s",
                           "--rejects", "rejects", "--overwrite", "--report", "report", "ahead.csv"], cwd=folder)
     _, report = harness.read_report(folder / "report")
     want = sum(time - arrival > 60 for arrival, time in rows)

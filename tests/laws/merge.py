@@ -97,7 +97,7 @@ def tables_of(folder, rng, form, rows, parts_count, window):
 
 def law_split(tap, folder):
     fault = None
-    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-a", "count,sum:v,min:v,max:v"]
+    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-q", "-a", "count,sum:v,min:v,max:v"]
     merge = ["wm-merge", "-k", "window_start,window_end,k", "--sum", "count,v_sum", "--min", "v_min", "--max", "v_max"]
     for seed in range(SEED, SEED + SPLITS):
         rng = random.Random(seed)
@@ -286,7 +286,7 @@ def law_replace(tap, folder):
 
 def law_repeat(tap, folder):
     fault = None
-    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-a", "min:v,max:v,last:v"]
+    window = ["-t", "ts", "--tumbling", "10s", "-g", "k", "-q", "-a", "min:v,max:v,last:v"]
     recipes = [
         ["-k", "window_start,window_end,k", "--min", "v_min", "--max", "v_max", "--last", "v_last"],
         ["--replace", "1970-01-01,1970-01-01T00:00:50Z", "-t", "window_start"],

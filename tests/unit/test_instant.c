@@ -15,7 +15,6 @@ static const char why_day[] = "no such day";
 static const char why_clock[] = "no such time of day";
 static const char why_offset[] = "no such offset from UTC";
 static const char why_range[] = "outside of the years 1 to 9999";
-static const char why_order[] = "month first or day first? give --time-format";
 static const char why_fit[] = "it does not fit the time format";
 static const char why_end[] = "it goes on after the end of the time format";
 
@@ -176,10 +175,10 @@ test_iso(void)
 	expect(parser, "2020-05-05T12:00:59Z", 1588680059 * S);
 	refuse(parser, "2020-05-05T12:00:61Z", why_clock);
 	refuse(parser, "2020-05-05T12:00:5Z", why_none);
-	refuse(parser, "2020-05-05T12:00:59.Z", why_none);
+	refuse(parser, "2020-05-05T12:00:59.Z", "no time: give --time-format '%Y-%m-%dT%H:%M:%S.%z'");
 	refuse(parser, "2020-05-05T12:00:59.1234567890Z", "more than 9 digits of a second");
 	refuse(parser, "2020-05-05T12:00:59Zx", why_none);
-	refuse(parser, "2020-05-05T12:00:59 ", why_none);
+	refuse(parser, "2020-05-05T12:00:59 ", "no time: give --time-format '%Y-%m-%dT%H:%M:%S '");
 	refuse(parser, "2020-05-05T12:00:", why_none);
 	refuse(parser, "2020-05-05T12:00:59+24:00", why_offset);
 	refuse(parser, "2020-05-05T12:00:59+5", why_offset);
@@ -200,11 +199,11 @@ test_iso(void)
 	refuse(parser, "9999-12-31T23:59:59-00:01", why_range);
 	refuse(parser, "NOT_A_TIMESTAMP", why_none);
 	refuse(parser, "", why_none);
-	refuse(parser, "2024-2-29", why_none);
-	refuse(parser, "2024/02/29", why_none);
-	refuse(parser, " 2024-02-29", why_none);
+	refuse(parser, "2024-2-29", "no time: give --time-format '%Y-%m-%d'");
+	refuse(parser, "2024/02/29", "no time: give --time-format '%Y/%m/%d'");
+	refuse(parser, " 2024-02-29", "no time: give --time-format ' %Y-%m-%d'");
 	refuse(parser, "1709210096", why_none);
-	refuse(parser, "01/02/2024", why_order);
+	refuse(parser, "01/02/2024", "month first or day first? give --time-format '%m/%d/%Y' or '%d/%m/%Y'");
 	wm_instant_parser_free(parser);
 }
 
@@ -231,9 +230,7 @@ test_epoch(void)
 		{ "-0", 0 },
 		{ "-0.5", -500000 },
 		{ "-0.0000001", -1 },
-		{ "-1", -S },
 		{ "-1.0000001", -1000001 },
-		{ "-1.0000000", -S },
 		{ "007", 7 * S },
 		{ "1.5e9", 1500000000 * S },
 		{ "1.5E+9", 1500000000 * S },
@@ -257,6 +254,7 @@ test_epoch(void)
 	static const struct point nano[] = { { "1762265258239123456", 1762265258239123 },
 		{ "-1762265258239123456", -1762265258239124 }, { "-1762265258239123000", -1762265258239123 },
 		{ "253402300799999999999", 253402300799999999 }, { "9999999999999999999", 9999999999999999 } };
+	static const struct point minus_one[] = { { "-1", -S }, { "-1.0000000", -S } };
 	static const struct point far_seconds[] = { { "100000000000", 100000000000000000 },
 		{ "253402300799", 253402300799 * S }, { "253402300799.9999999", 253402300799999999 },
 		{ "20240115", 20240115 * S } };
@@ -273,6 +271,7 @@ test_epoch(void)
 	EXPECT_ALL("auto", wm_zone_utc(), 0, nano);
 	EXPECT_ALL("ns", wm_zone_utc(), 0, nano);
 	EXPECT_ALL("s", wm_zone_utc(), 0, far_seconds);
+	EXPECT_ALL("s", wm_zone_utc(), 0, minus_one);
 	EXPECT_ALL("ns", wm_zone_utc(), 0, small_nano);
 	EXPECT_ALL("ms", wm_zone_utc(), 0, date_like);
 
@@ -364,7 +363,8 @@ test_auto(void)
 			"an rfc2822 time where the times before are clf: give --time-format" },
 		{ "Fri, 21 Nov 1997 09:55:06 -0600", WM_TIME_RFC2822, "2024-02-29",
 			"an iso time where the times before are rfc2822: give --time-format" },
-		{ "99999999999", WM_TIME_EPOCH_S, "01/02/2024", why_order },
+		{ "99999999999", WM_TIME_EPOCH_S, "01/02/2024",
+			"month first or day first? give --time-format '%m/%d/%Y' or '%d/%m/%Y'" },
 		{ "100000000000", WM_TIME_EPOCH_MS, "NaN", why_none },
 		{ "99999999999999", WM_TIME_EPOCH_MS, "", why_none },
 		{ "100000000000000", WM_TIME_EPOCH_US, "x", why_none },
@@ -392,10 +392,18 @@ test_auto(void)
 	}
 
 	parser = open_parser("auto", wm_zone_utc(), 0);
-	static const char *const guesses[] = { "01/02/2024", "4/13/2014 0:01:00", "13.04.2014", "1-2-24",
-		"13/04/2014 10:00" };
+	static const struct {
+		const char *text, *why;
+	} guesses[] = {
+		{ "01/02/2024", "month first or day first? give --time-format '%m/%d/%Y' or '%d/%m/%Y'" },
+		{ "4/13/2014 0:01:00", "month first or day first? give --time-format '%m/%d/%Y %H:%M:%S'" },
+		{ "13.04.2014", "month first or day first? give --time-format '%d.%m.%Y'" },
+		{ "1-2-24", "month first or day first? give --time-format '%m-%d-%y' or '%d-%m-%y'" },
+		{ "13/04/2014 10:00", "month first or day first? give --time-format '%d/%m/%Y %H:%M'" },
+		{ "13/13/2014 10:00", "month first or day first? give --time-format" },
+	};
 	for (size_t i = 0; i < COUNT(guesses); i++)
-		refuse(parser, guesses[i], why_order);
+		refuse(parser, guesses[i].text, guesses[i].why);
 	refuse(parser, "20240115", day_or_number);
 	refuse(parser, "19000101", day_or_number);
 	refuse(parser, "20240229", day_or_number);
@@ -407,8 +415,8 @@ test_auto(void)
 	tap_int(wm_instant_parser_family(parser), WM_TIME_AUTO, "what is refused decides nothing");
 	wm_instant_parser_free(parser);
 
-	static const struct point numbers[] = { { "20230229", 20230229 * S }, { "18991231", 18991231 * S },
-		{ "21010101", 21010101 * S }, { "20241301", 20241301 * S }, { "-20240115", -20240115 * S },
+	static const struct point numbers[] = { { "20230229", 20230229 * S }, { "9991231", 9991231 * S },
+		{ "30000101", 30000101 * S }, { "20241301", 20241301 * S }, { "-20240115", -20240115 * S },
 		{ "20240115.5", 20240115500000 } };
 	EXPECT_ALL("auto", wm_zone_utc(), 0, numbers);
 	parser = open_parser("auto", wm_zone_utc(), 0);
@@ -484,13 +492,13 @@ test_clf_rfc2822(void)
 
 	EXPECT_ALL("clf", wm_zone_utc(), 0, clf);
 	EXPECT_ALL("auto", wm_zone_utc(), 0, clf);
-	refuse(parser, "[10/Oct/2000:13:55:36 -0700", why_none);
-	refuse(parser, "10/Oct/2000:13:55:36 -0700]", why_none);
+	refuse(parser, "[10/Oct/2000:13:55:36 -0700", "no time: give --time-format '[%d/%b/%Y:%H:%M:%S %z'");
+	refuse(parser, "10/Oct/2000:13:55:36 -0700]", "no time: give --time-format '%d/%b/%Y:%H:%M:%S %z]'");
 	refuse(parser, "10/Okt/2000:13:55:36 -0700", why_none);
 	refuse(parser, "31/Nov/2000:13:55:36 -0700", why_day);
 	refuse(parser, "10/Oct/2000:13:60:36 -0700", why_clock);
 	refuse(parser, "10/Oct/2000:13:55:36 PST", why_offset);
-	refuse(parser, "10/10/2000", why_order);
+	refuse(parser, "10/10/2000", "month first or day first? give --time-format '%m/%d/%Y' or '%d/%m/%Y'");
 	wm_instant_parser_free(parser);
 
 	EXPECT_ALL("rfc2822", wm_zone_utc(), 0, mail);
@@ -499,8 +507,8 @@ test_clf_rfc2822(void)
 	refuse(parser, "Sat, 21 Nov 1997 09:55:06 -0600", "the weekday is not that of the date");
 	refuse(parser, "Fri, 21 Nov 1997 09:55:06 CEST", why_offset);
 	refuse(parser, "Fri, 21 Nov 1997 09:55:06 -0600 (CST", why_none);
-	refuse(parser, "Fri, 21 Nov 1997", why_none);
-	refuse(parser, "Fri 21 Nov 1997 09:55:06 -0600", why_none);
+	refuse(parser, "Fri, 21 Nov 1997", "no time: give --time-format '%a, %d %b %Y'");
+	refuse(parser, "Fri 21 Nov 1997 09:55:06 -0600", "no time: give --time-format '%a %d %b %Y %H:%M:%S %z'");
 	refuse(parser, "30 Feb 2001 09:55:06 -0600", why_day);
 	wm_instant_parser_free(parser);
 }
@@ -575,10 +583,10 @@ test_patterns(void)
 
 	parser = open_parser("%m/%d/%Y %H:%M:%S", wm_zone_utc(), 0);
 	refuse(parser, "13/4/2014 0:01:00", why_day);
-	refuse(parser, "4/13/14 0:01:00", why_fit);
+	refuse(parser, "4/13/14 0:01:00", "it does not fit the time format: it looks like '%m/%d/%y %H:%M:%S'");
 	refuse(parser, "4/13/2014 0:01:00Z", why_end);
 	refuse(parser, "4/13/2014 25:01:00", why_clock);
-	refuse(parser, "4/13/2014", why_fit);
+	refuse(parser, "4/13/2014", "it does not fit the time format: it looks like '%m/%d/%Y'");
 	refuse(parser, "", why_fit);
 	refuse(parser, "4/13/0000 0:01:00", why_range);
 	wm_instant_parser_free(parser);
@@ -644,6 +652,63 @@ carry_over(const char *from_format, const char *first, const char *to_format, en
 	return ok;
 }
 
+/* A parser of a format, or of it or auto, that goes on from one that has read a text. */
+static struct wm_instant_parser *
+go_on_as(const char *format, bool is_either, const char *first)
+{
+	struct wm_instant_parser *parsers[2];
+	struct wm_buf buf;
+	struct wm_get in;
+	int64_t time_us;
+	const char *why;
+
+	for (int i = 0; i < 2; i++) {
+		parsers[i] = open_parser(format, wm_zone_utc(), 0);
+		if (is_either)
+			wm_instant_parser_or_auto(parsers[i]);
+	}
+	(void)wm_instant_parse(parsers[0], wm_span_of(first), &time_us, &why);
+	wm_buf_init(&buf, WM_BUF_UNBOUNDED);
+	wm_instant_parser_encode(parsers[0], &buf);
+	wm_get_init(&in, wm_buf_span(&buf));
+	tap_ok(wm_instant_parser_decode(parsers[1], &in), "%s goes on behind %s", format, first);
+	wm_get_init(&in, wm_buf_span(&buf));
+	tap_ok(wm_instant_parser_pass(&in) && wm_get_left(&in) == 0, "or is gone over");
+	wm_buf_release(&buf);
+	wm_instant_parser_free(parsers[0]);
+	return parsers[1];
+}
+
+static void
+test_refused_is_kept(void)
+{
+	struct wm_instant_parser *parser = go_on_as("auto", false, "20240115");
+
+	refuse(parser, "1764410401", "8 digits could be a date or a number: give --time-format %Y%m%d or s");
+	wm_instant_parser_free(parser);
+	parser = go_on_as("auto", false, "0");
+	expect(parser, "1764410401000", 1764410401 * S);
+	wm_instant_parser_free(parser);
+	parser = go_on_as("%m/%d/%Y", true, "nothing");
+	expect(parser, "11/29/2025", 1764374400 * S);
+	wm_instant_parser_free(parser);
+	parser = go_on_as("%m/%d/%Y", true, "11/29/2025");
+	expect(parser, "11/29/2025", 1764374400 * S);
+	refuse(parser, "1764410401", why_fit);
+	wm_instant_parser_free(parser);
+	parser = go_on_as("%m/%d/%Y", true, "1764410401000");
+	expect(parser, "1764410401000", 1764410401 * S);
+	refuse(parser, "11/29/2025", "month first or day first? give --time-format '%m/%d/%Y'");
+	wm_instant_parser_free(parser);
+	parser = go_on_as("%m/%d/%Y", true, "202511291000");
+	tap_ok(wm_instant_parser_is_refused(parser), "what is refused");
+	wm_instant_parser_free(parser);
+	parser = go_on_as("ms", true, "2025-11-29");
+	refuse(parser, "1764410401000",
+		"a number of the size of epoch ms where the times before are iso: give --time-format");
+	wm_instant_parser_free(parser);
+}
+
 static void
 test_checkpoint(void)
 {
@@ -659,6 +724,7 @@ test_checkpoint(void)
 	tap_ok(carry_over("%F", NULL, "%Y-%m-%d", &family) && family == WM_TIME_PATTERN,
 		"the same pattern, spelt otherwise");
 	tap_ok(!carry_over("%F", NULL, "%D", &family), "another pattern");
+	test_refused_is_kept();
 	tap_ok(!carry_over("%F", NULL, "auto", &family), "a pattern into auto");
 
 	struct wm_instant_parser *parser = open_parser("auto", wm_zone_utc(), 0);
@@ -668,6 +734,130 @@ test_checkpoint(void)
 	wm_get_init(&in, wm_span("\x01", 1));
 	tap_ok(!wm_instant_parser_decode(parser, &in), "bytes that are cut");
 	tap_int(wm_instant_parser_family(parser), WM_TIME_AUTO, "leave the parser as it was");
+	wm_instant_parser_free(parser);
+}
+
+/* What is told by the values of a column, one after the other: digits that are dates, and what stands for no time. */
+static void
+test_columns(void)
+{
+	static const struct {
+		const char *dates[3]; /* NULL: no more */
+		const char *numbers[3];
+		const char *format, *unit;
+	} packed[] = {
+		{ { "2017", "1000", "2999" }, { "999", "3000", "02017" }, "%Y", "s" },
+		{ { "202405", "100001", "299912" }, { "202400", "202413", "300001" }, "%Y%m", "s" },
+		{ { "20240229", "10000101", "29991231" }, { "20230229", "20240431", "30000101" }, "%Y%m%d", "s" },
+		{ { "2025112924", "1900010100", "2099123123" }, { "1899123123", "2100010100", "2025112925" },
+			"%Y%m%d%H", "s" },
+		{ { "202511291000", "100001010000", "299912312359" },
+			{ "202511291060", "202513291000", "300001010000" }, "%Y%m%d%H%M", "ms" },
+		{ { "20251129100059", "20251129100060", "10000101000000" },
+			{ "20251129100061", "20251129250000", "30000101000000" }, "%Y%m%d%H%M%S", "ms" },
+		{ { "20251129100059999", "10000101000000000", "29991231235959000" },
+			{ "20251129100061000", "20251100100059000", "30000101000000000" }, "%Y%m%d%H%M%S%f", "us" },
+	};
+	struct wm_instant_parser *parser;
+	struct wm_buf why;
+	int64_t time_us;
+	const char *unused;
+
+	wm_buf_init(&why, WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < COUNT(packed); i++) {
+		wm_buf_reset(&why);
+		wm_buf_addf(&why, "%zu digits could be a date or a number: give --time-format %s or %s%c",
+			strlen(packed[i].dates[0]), packed[i].format, packed[i].unit, '\0');
+		for (size_t j = 0; j < 3; j++) {
+			parser = open_parser("auto", wm_zone_utc(), 0);
+			refuse(parser, packed[i].dates[j], why.data);
+			/* That holds for all numbers, and for them alone. */
+			refuse(parser, "1764410401", why.data);
+			refuse(parser, "0", why.data);
+			refuse(parser, "hello", why_none);
+			tap_ok(wm_instant_parser_is_refused(parser), "numbers are refused");
+			expect(parser, "2025-11-29", 1764374400 * S);
+			wm_instant_parser_free(parser);
+
+			parser = open_parser("auto", wm_zone_utc(), 0);
+			tap_ok(wm_instant_parse(parser, wm_span_of(packed[i].numbers[j]), &time_us, &unused) &&
+					wm_instant_parser_took_numbers(parser),
+				"%s is a number", packed[i].numbers[j]);
+			wm_instant_parser_free(parser);
+
+			parser = open_parser("auto", wm_zone_utc(), 0);
+			wm_instant_parser_trust_numbers(parser);
+			tap_ok(wm_instant_parse(parser, wm_span_of(packed[i].dates[j]), &time_us, &unused) &&
+					!wm_instant_parser_took_numbers(parser),
+				"%s is one in a column of ours", packed[i].dates[j]);
+			wm_instant_parser_free(parser);
+		}
+		/* The format that is named reads it, and once numbers are epochs none is looked at for this. */
+		parser = open_parser(packed[i].format, wm_zone_utc(), 0);
+		tap_ok(wm_instant_parse(parser, wm_span_of(packed[i].dates[1]), &time_us, &unused), "%s reads %s",
+			packed[i].format, packed[i].dates[1]);
+		wm_instant_parser_free(parser);
+		parser = open_parser(packed[i].unit, wm_zone_utc(), 0);
+		tap_ok(wm_instant_parse(parser, wm_span_of(packed[i].dates[0]), &time_us, &unused), "%s reads %s",
+			packed[i].unit, packed[i].dates[0]);
+		wm_instant_parser_free(parser);
+	}
+	parser = open_parser("auto", wm_zone_utc(), 0);
+	expect(parser, "1764410401", 1764410401 * S);
+	expect(parser, "2017", 2017 * S);
+	expect(parser, "20240229", 20240229 * S);
+	expect(parser, "-1", -S);
+	wm_instant_parser_free(parser);
+
+	static const char *const zeros[] = { "0", "0.0", "-0", "00", "0e5" };
+	static const char *const placeholders[] = { "-1", "-1.0", "0000-00-00", "0000-00-00 00:00:00",
+		"0000-00-00T00:00:00Z" };
+	static const struct point after[] = { { "1542205104057741601", 1542205104057741 },
+		{ "1542205104057", 1542205104057000 }, { "2025-11-29", 1764374400 * S } };
+	for (size_t i = 0; i < COUNT(after); i++) {
+		parser = open_parser("auto", wm_zone_utc(), 0);
+		for (size_t j = 0; j < COUNT(zeros); j++)
+			expect(parser, zeros[j], 0);
+		for (size_t j = 0; j < COUNT(placeholders); j++)
+			tap_ok(!wm_instant_parse(parser, wm_span_of(placeholders[j]), &time_us, &unused),
+				"%s is no time", placeholders[j]);
+		tap_int(wm_instant_parser_family(parser), WM_TIME_AUTO, "nothing is decided");
+		expect(parser, after[i].text, after[i].us);
+		wm_instant_parser_free(parser);
+	}
+	wm_buf_release(&why);
+}
+
+/* A format that may be that of another column. */
+static void
+test_either(void)
+{
+	struct wm_instant_parser *parser = open_parser("%m/%d/%Y %H:%M", wm_zone_utc(), 0);
+
+	wm_instant_parser_or_auto(parser);
+	refuse(parser, "later", why_none);
+	expect(parser, "3/13/2025 20:02", 1741896120 * S);
+	refuse(parser, "2025-03-13T20:02:00Z", "it does not fit the time format: it looks like '%Y-%m-%dT%H:%M:%S%z'");
+	wm_instant_parser_free(parser);
+
+	parser = open_parser("%m/%d/%Y %H:%M", wm_zone_utc(), 0);
+	wm_instant_parser_or_auto(parser);
+	expect(parser, "0", 0);
+	expect(parser, "1741896120250", 1741896120250000);
+	refuse(parser, "3/13/2025 20:02", "month first or day first? give --time-format '%m/%d/%Y %H:%M'");
+	wm_instant_parser_free(parser);
+
+	parser = open_parser("ms", wm_zone_utc(), 0);
+	wm_instant_parser_or_auto(parser);
+	expect(parser, "1700000000", 1700000000000);
+	expect(parser, "2017", 2017000);
+	wm_instant_parser_free(parser);
+
+	parser = open_parser("ms", wm_zone_utc(), 0);
+	wm_instant_parser_or_auto(parser);
+	expect(parser, "2025-03-13", 1741824000 * S);
+	refuse(parser, "1700000000",
+		"a number of the size of epoch s where the times before are iso: give --time-format");
 	wm_instant_parser_free(parser);
 }
 
@@ -904,6 +1094,8 @@ main(void)
 	test_checkpoint();
 	test_print();
 	test_edges();
+	test_columns();
+	test_either();
 	test_round_trips();
 	test_altered();
 	return tap_done();
