@@ -49,6 +49,7 @@ struct outputs {
 	size_t names_count;
 	struct wm_buf line;
 	struct wm_buf header; /* of results: for a file that SIGHUP lets begin */
+	struct wm_writer_wait wait;
 };
 
 void
@@ -97,6 +98,12 @@ outputs_open(const struct cli_common *common)
 	wm_buf_init(&outputs->line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&outputs->header, WM_BUF_UNBOUNDED);
 	return outputs;
+}
+
+void
+outputs_set_wait(struct outputs *outputs, const struct wm_writer_wait *wait)
+{
+	outputs->wait = *wait;
 }
 
 void
@@ -170,7 +177,7 @@ die_of_path(const char *path, const char *why)
 
 /* Opens a side file and locks it: of two runs that write to one file each would tear the lines of the other. */
 static void
-open_side(struct side *side)
+open_side(const struct outputs *outputs, struct side *side)
 {
 	struct stat found;
 
@@ -182,6 +189,7 @@ open_side(struct side *side)
 	if (fd == -1)
 		die_of_path(side->path, strerror(errno));
 	side->writer = wm_writer_new(fd, side->path);
+	wm_writer_set_wait(side->writer, &outputs->wait);
 	if (fstat(fd, &found) == -1)
 		die_of_path(side->path, strerror(errno));
 	/* Where there are no locks nothing is known against the run. */
@@ -357,10 +365,12 @@ outputs_start(struct outputs *outputs)
 	started = outputs;
 	on_exit(remove_created, NULL);
 	outputs->out.was_empty = true;
-	if (outputs->out.path == NULL)
+	if (outputs->out.path == NULL) {
 		outputs->out.writer = wm_writer_new(STDOUT_FILENO, "standard output");
+		wm_writer_set_wait(outputs->out.writer, &outputs->wait);
+	}
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
-		open_side(side);
+		open_side(outputs, side);
 	/* Only now: each of them could be had. */
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL && outputs->common->overwrite; i++) {
 		if (side->path == NULL || side->was_empty)
@@ -579,7 +589,7 @@ outputs_reopen(struct outputs *outputs)
 		if (!can_reopen(outputs, side))
 			continue;
 		close_writer(outputs, &side->writer);
-		open_side(side);
+		open_side(outputs, side);
 		if (outputs->common->checkpoint == NULL)
 			ready_side(outputs, side);
 	}

@@ -26,6 +26,9 @@ void outputs_guard_descriptors(void);
 /* Their names were checked by uses_check(). */
 struct outputs *outputs_open(const struct cli_common *common);
 
+/* Told while a write waits for whoever reads. Before outputs_start(). */
+void outputs_set_wait(struct outputs *outputs, const struct wm_writer_wait *wait);
+
 /* Creates the side files. Once, when nothing stands against the run any more. */
 void outputs_start(struct outputs *outputs);
 

@@ -602,7 +602,9 @@ show_bar(struct stream *s)
 static __attribute__((noinline)) bool
 attend(struct stream *s)
 {
-	if (s->run->keep != NULL && stream_signals.stop_signal != 0 && inputs_is_seekable(s->inputs, s->input))
+	if (stream_signals.stop_signal != 0 &&
+		(s->run->keep == NULL ? stream_is_overdue(s->run, STOP_RECORDS_US)
+				      : inputs_is_seekable(s->inputs, s->input)))
 		return true;
 	stream_check_state(s);
 	if (s->run->is_at_limit)
@@ -742,7 +744,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	struct wm_reject reject;
 	struct wm_err err;
 
-	if (s->run->report.rows_in >= s->attend_row && attend(s)) {
+	if ((s->run->report.rows_in >= s->attend_row || stream_signals.stop_signal != 0) && attend(s)) {
 		*is_due = begin_end(s);
 		return false;
 	}

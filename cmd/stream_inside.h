@@ -40,6 +40,14 @@
 /* What is written when the watermark moves may leave state behind: that counts as so many rows. */
 #define STATE_ROWS_AN_ADVANCE 64
 
+/*
+ * After SIGINT or SIGTERM what was read is still processed, for so long: a record, and then a row of results, can be one of very many.
+ * And so long a write waits for somebody who reads.
+ */
+#define STOP_RECORDS_US 50000
+#define STOP_ROWS_US 80000
+#define STOP_BLOCKED_US 400000
+
 /* Progress by the clock comes at most so often. */
 #define TICK_US 1000000
 
@@ -103,6 +111,8 @@ struct run {
 	int64_t started_us;   /* monotonic clock */
 	int64_t waited_us;    /* for input, so far */
 	int64_t tick_next_us; /* monotonic clock */
+	int64_t stopping_us;  /* monotonic clock: when SIGINT or SIGTERM was seen; 0: not yet */
+	int64_t blocked_us;   /* since when nobody takes what is written, as far as is known; 0: no write waits */
 };
 
 struct stream {
@@ -200,6 +210,20 @@ extern struct stream_signals stream_signals;
 
 /* The first event time of a FILE; WM_TIME_END if it has none, so that it is read last. */
 int64_t stream_first_event_time(struct stream *s, size_t file);
+
+/* Whether a run that a signal stops has used up the time that it has for this. */
+bool stream_is_overdue(struct run *run, int64_t limit_us);
+
+/* Between two rows of results, after such a signal: ends the process if there is no end to them. */
+void stream_hurry(struct stream *s);
+
+/* For outputs_set_wait(); self is the run. */
+void stream_wait_for_reader(void *self, bool has_written);
+
+_Noreturn void stream_die_by_signal(void);
+
+/* No longer wakes a write that waits: what SIGUSR1 asks for is being done. */
+void stream_calm_signals(void);
 
 /* What was computed is kept: outputs are written as far as the stream came. */
 _Noreturn void stream_fail(struct stream *s, const struct wm_err *err);

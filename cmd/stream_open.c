@@ -165,6 +165,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	run->keep = keep_open(common, facts->options);
 	run->kept = facts->state;
 	run->outputs = outputs_open(common);
+	outputs_set_wait(run->outputs, &(struct wm_writer_wait){ stream_wait_for_reader, run });
 	if (!metrics_init(&run->metrics, common->metrics_path, &err))
 		cli_misuse("%s", err.message);
 	report_init(&run->report, cli_tool_name(), facts->operator_name);

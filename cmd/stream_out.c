@@ -34,6 +34,15 @@ stream_has_ended(const struct stream *s)
 	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
 }
 
+/* A row of results goes out. */
+static inline void
+count_out(struct stream *s)
+{
+	s->run->report.rows_out++;
+	if (stream_signals.stop_signal != 0)
+		stream_hurry(s);
+}
+
 /* Below it the number of a record has room, above it that of its input. */
 #define INPUT_FROM 44
 
@@ -110,7 +119,7 @@ stream_late(struct stream *s, int64_t windows_missed)
 void
 stream_pass(struct stream *s, const struct wm_value *values)
 {
-	s->run->report.rows_out++;
+	count_out(s);
 	passing_put(s->passing, s->line, &s->rec, values);
 }
 
@@ -123,7 +132,7 @@ stream_line(const struct stream *s)
 void
 stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
 {
-	s->run->report.rows_out++;
+	count_out(s);
 	if (s->band.is_there) {
 		struct wm_value value = band_time(&s->told, s->common, watermark_us);
 
@@ -135,7 +144,7 @@ stream_put_line(struct stream *s, struct wm_span line, int64_t watermark_us)
 void
 stream_count_row(struct stream *s)
 {
-	s->run->report.rows_out++;
+	count_out(s);
 }
 
 int64_t
@@ -204,6 +213,6 @@ stream_put_text(struct stream *s, struct wm_span text)
 void
 stream_put_row(struct stream *s, const struct wm_value *values)
 {
-	s->run->report.rows_out++;
+	count_out(s);
 	outputs_put_row(s->run->outputs, values);
 }

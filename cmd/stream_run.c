@@ -381,6 +381,7 @@ stream_finish_tick(struct stream *s)
 	     is_second = stream_clock_us(CLOCK_MONOTONIC) >= s->run->tick_next_us;
 
 	s->is_ticking = false;
+	stream_calm_signals();
 	stream_signals.wants_object = 0;
 	if (s->run->is_started && stream_clock_us(CLOCK_MONOTONIC) >= metrics_due_us(&s->run->metrics))
 		write_metrics(s);
@@ -658,9 +659,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	for (size_t i = 0; i < run->streams_count; i++)
 		free_stream(run->streams[i]);
 	free(run);
-	if (stream_signals.stop_signal != 0) {
-		signal((int)stream_signals.stop_signal, SIG_DFL);
-		raise((int)stream_signals.stop_signal);
-	}
+	if (stream_signals.stop_signal != 0)
+		stream_die_by_signal();
 	return status;
 }

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/inputs.h"
 #include "cmd/keep.h"
@@ -18,9 +20,28 @@ struct stream_signals stream_signals;
 
 /* Signals */
 
+/* How often a signal wakes a write that waits, until it has been seen to. */
+#define WAKE_US 100000
+
+static void
+set_alarm(long every_us)
+{
+	const struct itimerval every = { { 0, every_us }, { 0, every_us } };
+
+	setitimer(ITIMER_REAL, &every, NULL);
+}
+
+/* A signal may come just before a write that then waits for a reader: SIGALRM ends that wait too. One is a system call, and safe here. */
+static void
+on_alarm(int number)
+{
+	(void)number;
+}
+
 static void
 on_signal(int number)
 {
+	set_alarm(WAKE_US);
 	if (number == SIGUSR1)
 		stream_signals.wants_object = 1;
 	else if (number == SIGHUP)
@@ -46,6 +67,107 @@ stream_catch_signals(void)
 		if (sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(caught_signals[i], &action, NULL);
 	}
+	const struct sigaction alarm = { .sa_handler = on_alarm };
+	sigaction(SIGALRM, &alarm, NULL);
+}
+
+void
+stream_calm_signals(void)
+{
+	if (stream_signals.stop_signal == 0)
+		set_alarm(0);
+}
+
+void
+stream_die_by_signal(void)
+{
+	int number = (int)stream_signals.stop_signal;
+
+	signal(number, SIG_DFL);
+	raise(number);
+	_exit(128 + number);
+}
+
+bool
+stream_is_overdue(struct run *run, int64_t limit_us)
+{
+	int64_t now_us = stream_clock_us(CLOCK_MONOTONIC);
+
+	if (run->stopping_us == 0)
+		run->stopping_us = now_us;
+	return now_us - run->stopping_us >= limit_us;
+}
+
+/*
+ * Whether a run that is killed here loses nothing that was asked for: there is no checkpoint, or what was read since the last commit can
+ * be read again. With --eof flush all that is open is to be written.
+ */
+static bool
+can_break_off(const struct run *run)
+{
+	if (run->keep == NULL && run->streams[0]->common->eof == CLI_EOF_FLUSH)
+		return false;
+	for (size_t i = 0; i < run->streams_count && run->keep != NULL; i++)
+		if (!inputs_is_seekable(run->streams[i]->inputs, run->streams[i]->input))
+			return false;
+	return true;
+}
+
+void
+stream_hurry(struct stream *s)
+{
+	struct run *run = s->run;
+	bool is_ending = run->flushed_count == 0;
+
+	/* The rows that a run has at its end are few. */
+	for (size_t i = 0; i < run->streams_count; i++)
+		is_ending = is_ending && run->streams[i]->phase == PHASE_END;
+	if (is_ending || !stream_is_overdue(run, STOP_ROWS_US) || !can_break_off(run))
+		return;
+	if (run->keep == NULL)
+		outputs_flush(run->outputs);
+	cli_bar_end();
+	cli_warn("stopped by a signal among the rows of results: %s",
+		run->keep == NULL ? "the others are not written" : "the next run begins at the last commit");
+	stream_die_by_signal();
+}
+
+/* While nobody reads, what SIGUSR1 asks for is told of the state as it was last told. */
+static void
+tell_blocked(struct run *run)
+{
+	struct report told = run->report;
+	struct wm_buf text;
+
+	stream_calm_signals();
+	stream_signals.wants_object = 0;
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	if (run->streams[0]->is_each)
+		told.batch_watermark_us = stream_run_watermark_us(run);
+	report_clock(&told, stream_clock_us(CLOCK_MONOTONIC), run->waited_us);
+	report_progress(&told, &run->state, stream_clock_us(CLOCK_REALTIME), &text);
+	cli_progress(wm_buf_span(&text));
+	wm_buf_release(&text);
+}
+
+void
+stream_wait_for_reader(void *self, bool has_written)
+{
+	struct run *run = self;
+	int64_t now_us = stream_clock_us(CLOCK_MONOTONIC);
+
+	if (stream_signals.wants_object != 0)
+		tell_blocked(run);
+	if (stream_signals.stop_signal == 0)
+		return;
+	if (has_written || run->blocked_us == 0)
+		run->blocked_us = now_us;
+	if (now_us - run->blocked_us < STOP_BLOCKED_US)
+		return;
+	cli_bar_end();
+	cli_warn("stopped by a signal while nobody reads the output: what is not written is lost%s",
+		run->keep == NULL ? "" : ": the next run begins at the last commit");
+	stream_die_by_signal();
 }
 
 int64_t

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/ascii.h"
+#include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/time/duration.h"
 #include "lib/time/zone.h"
@@ -112,6 +113,15 @@ read_two_lengths(const char *option, const char *text, const char *form, int64_t
 	return windows_read_length(option, first, first_us, err) && windows_read_length(option, second, second_us, err);
 }
 
+/* More windows a row than can be written. */
+static bool
+refuse_many(const char *option, const char *text, int64_t count, struct wm_err *err)
+{
+	return wm_err_set(err, WM_ERR_USAGE,
+		"%s: '%s': each row would be in %lld windows, and each is written: %d are the most: is a unit wrong?",
+		option, text, (long long)count, WM_WINDOWS_A_ROW_MAX);
+}
+
 bool
 windows_read_sliding(
 	struct wm_windows *windows, const char *option, const char *text, int64_t offset_us, struct wm_err *err)
@@ -124,6 +134,8 @@ windows_read_sliding(
 		return wm_err_set(err, WM_ERR_USAGE,
 			"%s: '%s': the slide is longer than the size, so rows between windows would be lost", option,
 			text);
+	if (size_us / slide_us > WM_WINDOWS_A_ROW_MAX)
+		return refuse_many(option, text, size_us / slide_us, err);
 	wm_windows_init(windows, size_us, slide_us, offset_us);
 	return true;
 }
@@ -147,6 +159,8 @@ windows_read_cumulating(
 		return false;
 	if (step_us > max_us || max_us % step_us != 0)
 		return wm_err_set(err, WM_ERR_USAGE, "%s: '%s': the step does not divide the length", option, text);
+	if (max_us / step_us > WM_WINDOWS_A_ROW_MAX)
+		return refuse_many(option, text, max_us / step_us, err);
 	wm_windows_init_cumulating(windows, max_us, step_us, offset_us);
 	return true;
 }

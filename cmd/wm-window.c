@@ -189,6 +189,26 @@ gap_column(const struct options *opt)
 	return is_column ? opt->session + sizeof(prefix) - 1 : NULL;
 }
 
+/* Overlapping windows are many by a slip of the unit. Discarding panes have cells of their own for each, so that a row takes as many steps. */
+static void
+check_windows_a_row(const struct engine *op, const struct options *opt)
+{
+	const struct wm_windows *windows = &op->windows;
+	int64_t overlapping = windows->slide_us > 0 ? windows->size_us / windows->slide_us : 0;
+	int64_t count = windows->steps != 0 ? windows->steps : overlapping;
+	const char *option = opt->sliding != NULL ? "--sliding" : "--cumulating";
+
+	if (count <= WM_WINDOWS_A_ROW_MANY)
+		return;
+	if (op->panes.is_discarding)
+		cli_misuse("%s: each row would be in %" PRId64
+			   " windows, and --panes discarding takes a step for each: "
+			   "%d are the most",
+			option, count, WM_WINDOWS_A_ROW_MANY);
+	if (!opt->common.quiet)
+		cli_warn("%s: each row is in %" PRId64 " windows, and each of these is written", option, count);
+}
+
 static void
 parse_windows(struct engine *op, const struct options *opt)
 {
@@ -202,6 +222,7 @@ parse_windows(struct engine *op, const struct options *opt)
 		windows_cumulating(&op->windows, "--cumulating", opt->cumulating, opt->offset.us);
 	else if (gap_column(opt) == NULL)
 		op->gap_us = windows_length_us("--session", wm_span_of(opt->session));
+	check_windows_a_row(op, opt);
 }
 
 /* "column:C,s": a number of that unit. */

@@ -318,6 +318,55 @@ closed_stdout() {
 	done
 }
 
+# Starts a tool whose output is a pipe that nobody reads, and waits until it waits for that.
+begin_blocked() {
+	exec 8<>"$dir/unread"
+	"$program" "${options[@]}" "${second[@]}" "$dir/many" 8<&- >"$dir/unread" 2>"$dir/err" &
+	pid=$!
+	until_true "grep -q '^State:.S' /proc/$pid/status && sleep 0.2 && grep -q '^State:.S' /proc/$pid/status"
+}
+
+@test "a pipe that nobody reads: SIGUSR1 is answered, and SIGTERM ends the tool, which says what that means" {
+	load until
+	mkfifo "$dir/unread"
+	{
+		echo ts,key
+		seq -f '%.0f,a' 1700000000 10 1700600000
+	} >"$dir/many"
+	for tool in $(tools); do
+		# It has a line or two for all of that.
+		[ "$tool" != wm-lag ] || continue
+		options_of "$tool"
+		second=()
+		[ "$tool" != wm-join ] || second=("$dir/many")
+		begin_blocked
+		kill -USR1 "$pid"
+		until_true "grep -q '\"type\":\"progress\"' '$dir/err'"
+		kill -TERM "$pid"
+		until_true "! kill -0 $pid"
+		wait "$pid" && status=0 || status=$?
+		[ "$status" = 143 ] || fail "$tool: status $status"
+		grep -q "$tool: stopped by a signal while nobody reads the output" "$dir/err" || fail "$tool: $(cat "$dir/err")"
+		exec 8<&-
+	done
+}
+
+@test "SIGTERM among costly records and rows without end: it ends soon" {
+	load until
+	seq 1700000000 1700020000 >"$dir/many"
+	for choice in "--sliding 9000s,1ms -w 0s" "--tumbling 10d --mode complete --trigger each -g ts -w 0s" \
+		"--sliding 100000s,1s --panes discarding --allowed-lateness 1s -w 200000s"; do
+		read -ra words <<<"$choice"
+		"$bin/wm-window" -q --columns ts -t ts --tz UTC "${words[@]}" "$dir/many" >/dev/null &
+		pid=$!
+		sleep 0.5
+		kill -TERM "$pid"
+		until_true "! kill -0 $pid"
+		wait "$pid" && status=0 || status=$?
+		[ "$status" = 143 ] || fail "$choice: status $status"
+	done
+}
+
 @test "inputs that are missing, a directory, or fail when read" {
 	for tool in $(tools); do
 		options_of "$tool"

@@ -251,3 +251,21 @@ ragged 5   3"
 	run -0 --separate-stderr window -q -t ts --tumbling 10000y --tz America/New_York --output-time s -a sum:v in.csv
 	assert_line --index 2 18000,253402300800,2
 }
+
+@test "windows by the million for each row are a slip of the unit: said, and refused where they cannot be written" {
+	run "$bin/wm-window" -t ts -w 0s --sliding 365d,1us empty
+	[ "$status" = 2 ]
+	assert_output "wm-window: --sliding: '365d,1us': each row would be in 31536000000000 windows, and each is written: 10000000 are the most: is a unit wrong?"
+	run "$bin/wm-window" -t ts -w 0s --cumulating 1d,1ms empty
+	[ "$status" = 2 ]
+	run "$bin/wm-window" -t ts -w 0s --sliding 100001s,1s --panes discarding --allowed-lateness 1s empty
+	[ "$status" = 2 ]
+	assert_output --partial "each row would be in 100001 windows, and --panes discarding takes a step for each: 100000 are the most"
+	: >empty
+	run "$bin/wm-window" -t ts -w 0s --sliding 10000000us,1us empty
+	[ "$status" = 0 ]
+	assert_output "wm-window: --sliding: each row is in 10000000 windows, and each of these is written"
+	run "$bin/wm-window" -t ts -w 0s --sliding 100000us,1us empty
+	[ "$status" = 0 ]
+	assert_output ""
+}

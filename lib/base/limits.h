@@ -36,6 +36,10 @@
 /* Sources with a watermark of their own: hosts, partitions or files, not keys. */
 #define WM_SOURCES_MAX 65536
 
+/* Windows that a row is in: each is written, and an hour by the millisecond is meant by nobody who knows. Beyond the second it is said. */
+#define WM_WINDOWS_A_ROW_MAX 10000000
+#define WM_WINDOWS_A_ROW_MANY 100000
+
 /* Years that a time may have; before and after, ISO 8601 has no agreed spelling. */
 #define WM_YEAR_MIN 1
 #define WM_YEAR_MAX 9999

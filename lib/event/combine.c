@@ -156,7 +156,7 @@ wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64
 	return number;
 }
 
-static bool
+static inline bool
 rise(struct wm_combine *combine, int64_t watermark_us)
 {
 	if (watermark_us <= combine->watermark_us)
@@ -165,14 +165,15 @@ rise(struct wm_combine *combine, int64_t watermark_us)
 	return true;
 }
 
-static void
+/* What the policy "max" settles at. */
+static inline void
 note_highest(struct wm_combine *combine, size_t source)
 {
-	if (combine->sources[source].own.watermark_us > combine->highest_us)
+	if (combine->policy == WM_POLICY_MAX && combine->sources[source].own.watermark_us > combine->highest_us)
 		combine->highest_us = combine->sources[source].own.watermark_us;
 }
 
-static bool
+static inline bool
 rise_by_data(struct wm_combine *combine, int64_t watermark_us)
 {
 	if (watermark_us > combine->data_us)
@@ -181,7 +182,7 @@ rise_by_data(struct wm_combine *combine, int64_t watermark_us)
 }
 
 /* The same where a source has moved or left, which in a batch is for its end. */
-static bool
+static inline bool
 rise_now(struct wm_combine *combine, int64_t watermark_us)
 {
 	return !combine->is_batched && rise_by_data(combine, watermark_us);

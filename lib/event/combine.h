@@ -47,7 +47,7 @@ struct wm_combine {
 	bool is_batched;      /* records move the combined one at wm_combine_settle() alone */
 	int64_t watermark_us; /* the combined one, or WM_TIME_NONE */
 	int64_t data_us;      /* the same without wm_combine_raise() */
-	int64_t highest_us;   /* the highest of all sources' own */
+	int64_t highest_us;   /* the highest of all sources' own, by the policy "max" */
 	struct wm_source *sources;
 	size_t sources_count;
 	size_t *order; /* a heap of the sources that take part: the one furthest behind first, equal ones by number */

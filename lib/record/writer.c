@@ -27,6 +27,7 @@ struct wm_writer {
 	bool has_failed;
 	bool is_broken_pipe;
 	struct wm_err failure;
+	struct wm_writer_wait wait;
 };
 
 struct wm_writer *
@@ -38,6 +39,12 @@ wm_writer_new(int fd, const char *name)
 	writer->name = wm_memdup(name, strlen(name));
 	writer->data = wm_malloc(BUFFER_BYTES);
 	return writer;
+}
+
+void
+wm_writer_set_wait(struct wm_writer *writer, const struct wm_writer_wait *wait)
+{
+	writer->wait = *wait;
 }
 
 /* Keeps the first failure, and hands it back. */
@@ -71,6 +78,8 @@ write_out(struct wm_writer *writer, const char *data, size_t len, struct wm_err 
 		} else if (errno != EINTR) {
 			return fail(writer, errno, err);
 		}
+		if (len > 0 && writer->wait.told != NULL)
+			writer->wait.told(writer->wait.self, written > 0);
 	}
 	return true;
 }

@@ -23,6 +23,16 @@ struct wm_writer;
 /* fd is taken over and closed with the writer; name is for messages ("standard output") and copied. */
 struct wm_writer *wm_writer_new(int fd, const char *name);
 
+/*
+ * A write that waits for whoever reads ends early by a signal. Then told is called, before it goes on: has_written says whether
+ * anything went out since it began or was told last. It may end the process, and must not use the writer. Copied.
+ */
+struct wm_writer_wait {
+	void (*told)(void *self, bool has_written);
+	void *self;
+};
+void wm_writer_set_wait(struct wm_writer *writer, const struct wm_writer_wait *wait);
+
 /* Flushes, closes, checks, frees. On failure *err is filled (WM_ERR_IO: "NAME: No space left on device") and the writer is gone all the same. */
 WM_MUST_CHECK bool wm_writer_close(struct wm_writer *writer, struct wm_err *err);
 
