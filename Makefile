@@ -32,7 +32,7 @@ LIBS := -lcsv -lsimdjson -lxxhash -lgmp -lutf8proc -lm $(LDLIBS)
 
 TOOLS := wm-stamp wm-window wm-dedup wm-join wm-sort wm-lag wm-merge wm-checkpoint
 
-CMD := advice band cli contents explain expose held inputs keep matches memory metrics outputs pairs passing plot progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal uses windows
+CMD := advice band cli contents explain expose held inputs keep matches memory metrics outputs pairs passing plot positions progress report results resume sections sources stream stream_open stream_out stream_run stream_wait terminal uses windows
 
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \

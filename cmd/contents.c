@@ -210,14 +210,33 @@ decode_watermarks(struct contents *contents, struct wm_get *in)
 	return true;
 }
 
-static void
+/* Whether the positions of an input can all be read. */
+static bool
+check_positions(const struct sections_input *input)
+{
+	struct wm_value source;
+	struct wm_span value;
+	struct wm_get in;
+
+	wm_get_init(&in, input->positions);
+	while (positions_next(&in, &source, &value))
+		;
+	return !in.failed;
+}
+
+static bool
 decode_inputs(struct contents *contents, struct wm_get *in)
 {
+	bool is_decoded = true;
+
 	contents->floor_us = wm_get_i64(in);
 	contents->inputs_count = (size_t)sections_get_inputs_count(in);
 	contents->inputs = wm_calloc(contents->inputs_count + 1, sizeof(contents->inputs[0]));
 	for (size_t i = 0; i < contents->inputs_count; i++)
-		sections_get_input(in, &contents->inputs[i]);
+		sections_get_input(in, contents->file.sections[WM_CHECKPOINT_INPT].version, &contents->inputs[i]);
+	for (size_t i = 0; i < contents->inputs_count && !in->failed; i++)
+		is_decoded = is_decoded && check_positions(&contents->inputs[i]);
+	return is_decoded;
 }
 
 static void
@@ -239,8 +258,7 @@ decode_part(struct contents *contents, enum wm_checkpoint_part part, struct wm_g
 	case WM_CHECKPOINT_WMRK:
 		return decode_watermarks(contents, in);
 	case WM_CHECKPOINT_INPT:
-		decode_inputs(contents, in);
-		return true;
+		return decode_inputs(contents, in);
 	case WM_CHECKPOINT_OUTP:
 		decode_outputs(contents, in);
 		return true;
@@ -249,13 +267,20 @@ decode_part(struct contents *contents, enum wm_checkpoint_part part, struct wm_g
 	}
 }
 
+/* The latest of a section that is known. */
+static uint32_t
+version_of(enum wm_checkpoint_part part)
+{
+	if (part == WM_CHECKPOINT_INPT)
+		return SECTIONS_INPT_VERSION;
+	return part == WM_CHECKPOINT_WMRK || part == WM_CHECKPOINT_CNTR ? KEEP_SECTION_VERSION : RESUME_SECTION_VERSION;
+}
+
 static bool
 decode(struct contents *contents, struct wm_err *err)
 {
 	for (enum wm_checkpoint_part part = WM_CHECKPOINT_OPTS; part < WM_CHECKPOINT_STAT; part++) {
-		/* keep's and resume's sections have had one version so far. */
-		uint32_t version = part == WM_CHECKPOINT_WMRK || part == WM_CHECKPOINT_CNTR ? KEEP_SECTION_VERSION
-											    : RESUME_SECTION_VERSION;
+		uint32_t version = version_of(part);
 		struct wm_get in;
 
 		if (!sections_open(&contents->file, part, version, contents->path, &in, err))

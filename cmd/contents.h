@@ -15,6 +15,7 @@
 
 #include "cmd/cli.h"
 #include "cmd/keep.h"
+#include "cmd/positions.h"
 #include "cmd/report.h"
 #include "cmd/sections.h"
 #include "cmd/sources.h"

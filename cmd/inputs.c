@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/positions.h"
+#include "cmd/sections.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/record/csv.h"
@@ -35,8 +37,7 @@ struct source {
 	uint64_t known_bytes; /* and how many are to be the same; 0: that is not known */
 	uint64_t known_hash;
 	struct wm_hash_stream *hash; /* of all that was read of a pipe from its first byte; NULL: not from there */
-	struct wm_buf position;      /* of --position: the last value */
-	bool is_behind;              /* rows up to that may come once more */
+	struct positions positions;  /* of --position */
 };
 
 struct inputs {
@@ -116,7 +117,7 @@ inputs_open(const struct cli_common *common)
 
 		*source = (struct source){ .reader = new_reader(inputs), .file = i, .fd = -1 };
 		wm_buf_init(&source->head, RESUME_KNOWN_BYTES);
-		wm_buf_init(&source->position, WM_BUF_UNBOUNDED);
+		positions_init(&source->positions);
 	}
 	return inputs;
 }
@@ -132,7 +133,7 @@ inputs_close(struct inputs *inputs)
 		if (source->is_open && source->fd != -1)
 			close(source->fd);
 		wm_buf_release(&source->head);
-		wm_buf_release(&source->position);
+		positions_release(&source->positions);
 	}
 	free(inputs->is_seen);
 	for (size_t i = 0; i < inputs->columns_count; i++)
@@ -403,33 +404,20 @@ inputs_is_amid(const struct inputs *inputs, size_t source)
 	return inputs->sources[source].is_amid;
 }
 
-/* Whether a position is not behind another. */
-static bool
-is_up_to(const struct wm_value *value, struct wm_span before)
+bool
+inputs_pass_position(struct inputs *inputs, size_t number, const struct wm_value *source, const struct wm_value *value)
 {
-	struct wm_value other = { before, WM_KIND_TEXT };
-	struct wm_reading a, b;
-
-	wm_reading_take(&a, value);
-	wm_reading_take(&b, &other);
-	if (a.is_number && b.is_number)
-		return wm_decimal_compare(&a.number, value->text, &b.number, before) <= 0;
-	return wm_span_equal(value->text, before);
+	return positions_pass(&inputs->sources[number].positions, source, value);
 }
 
-bool
-inputs_pass_position(struct inputs *inputs, size_t number, const struct wm_value *value)
+uint64_t
+inputs_positions_skipped(const struct inputs *inputs)
 {
-	struct source *source = &inputs->sources[number];
+	uint64_t skipped = 0;
 
-	if (wm_value_is_empty(value))
-		return true;
-	if (source->is_behind && is_up_to(value, wm_buf_span(&source->position)))
-		return false;
-	source->is_behind = false;
-	wm_buf_reset(&source->position);
-	wm_buf_add(&source->position, value->text.data, value->text.len);
-	return true;
+	for (size_t i = 0; i < inputs->sources_count; i++)
+		skipped += inputs->sources[i].positions.skipped;
+	return skipped;
 }
 
 void
@@ -445,8 +433,12 @@ tell_position(const struct inputs *inputs, const struct source *source, struct w
 	const struct wm_record *pending = source == &inputs->sources[inputs->pending_source] ? inputs->pending : NULL;
 	struct wm_reader_position at = wm_reader_position_before(source->reader, pending);
 	struct wm_span ahead = wm_reader_ahead(source->reader);
-	struct wm_buf layout, tail;
+	bool has_sources = inputs->common->source_column != NULL;
+	struct wm_buf layout, tail, positions;
 
+	wm_buf_init(&positions, WM_BUF_UNBOUNDED);
+	if (has_sources)
+		positions_encode(&source->positions, &positions);
 	wm_buf_init(&layout, WM_BUF_UNBOUNDED);
 	wm_buf_init(&tail, WM_BUF_UNBOUNDED);
 	wm_reader_encode_input(source->reader, &layout);
@@ -460,7 +452,8 @@ tell_position(const struct inputs *inputs, const struct source *source, struct w
 		.is_at_end = at.is_at_end,
 		.has_no_rows = at.has_no_rows,
 		.tail = tail.len == 0 ? wm_span("", 0) : wm_buf_span(&tail),
-		.position = wm_buf_span(&source->position),
+		.position = has_sources ? wm_span("", 0) : positions_alone(&source->positions),
+		.positions = positions.len == 0 ? wm_span("", 0) : wm_buf_span(&positions),
 		.layout = wm_buf_span(&layout),
 	};
 	if (source->hash != NULL) {
@@ -472,6 +465,7 @@ tell_position(const struct inputs *inputs, const struct source *source, struct w
 	}
 	bool is_told =
 		resume_set_input(inputs->resume, inputs->resume_first + source->file, source->fd, &position, err);
+	wm_buf_release(&positions);
 	wm_buf_release(&layout);
 	wm_buf_release(&tail);
 	return is_told;
@@ -484,6 +478,29 @@ inputs_tell_positions(struct inputs *inputs, struct wm_err *err)
 		if (inputs->sources[i].is_open && !tell_position(inputs, &inputs->sources[i], err))
 			return false;
 	return true;
+}
+
+/* The positions that a run before has left. */
+static void
+take_positions(const struct inputs *inputs, struct source *source, const struct resume_start *start, const char *name)
+{
+	bool has_sources = inputs->common->source_column != NULL;
+	struct wm_err err;
+
+	positions_forget(&source->positions);
+	if (has_sources && start->position.positions.len == 0 && start->position.position.len != 0)
+		cli_warn(
+			"%s: the checkpoint is of a version that kept one position for all of %s: rows that come again "
+			"are taken for new ones, once",
+			name, inputs->common->source_column);
+	if (!has_sources)
+		positions_set_alone(&source->positions, start->position.position);
+	else if (!positions_decode(&source->positions, start->position.positions)) {
+		(void)sections_damaged(WM_CHECKPOINT_INPT, inputs->common->checkpoint, &err);
+		cli_die(&err);
+	}
+	if (start->action == RESUME_CONTINUE)
+		positions_expect(&source->positions);
 }
 
 /* Opens a FILE where a run before has left it. */
@@ -516,9 +533,7 @@ open_at(const struct inputs *inputs, struct source *source, int fd, const char *
 	source->is_fed = !source->is_seekable;
 	source->at = source->from = 0;
 	wm_buf_reset(&source->head);
-	wm_buf_reset(&source->position);
-	wm_buf_add(&source->position, start.position.position.data, start.position.position.len);
-	source->is_behind = at.is_continued && source->position.len != 0;
+	take_positions(inputs, source, &start, name);
 	/* Who begins at a position by itself sends the row that was cut off once more. */
 	if (inputs->common->position != NULL && at.is_continued)
 		at.rest = wm_span("", 0);

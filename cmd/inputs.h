@@ -75,10 +75,14 @@ bool inputs_is_seekable(const struct inputs *inputs, size_t source);
 bool inputs_is_amid(const struct inputs *inputs, size_t source);
 
 /*
- * A row has this value in the column of --position: it is noted as the last one of what a source reads. False for a row that was processed in a run
- * before: of numbers those up to the one noted then, of texts the first row, if it has the same.
+ * A row of a source of --source (NULL: without it) has this value in the column of --position: it is noted as its last one. False for a row that was
+ * processed in a run before: of numbers those up to the one noted then, of texts the first row, if it has the same.
  */
-bool inputs_pass_position(struct inputs *inputs, size_t source, const struct wm_value *value);
+bool inputs_pass_position(
+	struct inputs *inputs, size_t number, const struct wm_value *source, const struct wm_value *value);
+
+/* How many rows came again. */
+uint64_t inputs_positions_skipped(const struct inputs *inputs);
 
 /* Says of each input that is open where a quoted field has not ended, as a run that stops there leaves it. */
 void inputs_tell_open_quotes(const struct inputs *inputs);

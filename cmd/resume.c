@@ -36,6 +36,7 @@ struct entry {
 	struct wm_buf head;  /* of a pipe: the bytes themselves, as they cannot be read again */
 	struct wm_buf tail;
 	struct wm_buf position;
+	struct wm_buf positions;
 	struct wm_buf layout;
 };
 
@@ -186,6 +187,7 @@ add_entry(struct resume *r)
 	wm_buf_init(&entry->head, WM_BUF_UNBOUNDED);
 	wm_buf_init(&entry->tail, WM_BUF_UNBOUNDED);
 	wm_buf_init(&entry->position, WM_BUF_UNBOUNDED);
+	wm_buf_init(&entry->positions, WM_BUF_UNBOUNDED);
 	wm_buf_init(&entry->layout, WM_BUF_UNBOUNDED);
 	r->entries = wm_grown(r->entries, r->entries_count, &r->entries_capacity, sizeof(r->entries[0]));
 	r->entries[r->entries_count++] = entry;
@@ -199,6 +201,7 @@ free_entry(struct entry *entry)
 	wm_buf_release(&entry->head);
 	wm_buf_release(&entry->tail);
 	wm_buf_release(&entry->position);
+	wm_buf_release(&entry->positions);
 	wm_buf_release(&entry->layout);
 	free(entry);
 }
@@ -291,6 +294,7 @@ encode_inputs(const struct resume *r, struct wm_buf *out)
 			.head = wm_span(entry->head.data, entry->head.len < head_len ? entry->head.len : head_len),
 			.tail = wm_buf_span(&entry->tail),
 			.position = wm_buf_span(&entry->position),
+			.positions = wm_buf_span(&entry->positions),
 			.layout = wm_buf_span(&entry->layout),
 		};
 
@@ -312,7 +316,7 @@ decode_inputs(struct resume *r, struct wm_get *in)
 		struct entry *entry = add_entry(r);
 		struct sections_input input;
 
-		sections_get_input(in, &input);
+		sections_get_input(in, r->loaded.sections[WM_CHECKPOINT_INPT].version, &input);
 		entry->is_pipe = input.is_pipe;
 		entry->is_at_end = input.is_at_end;
 		entry->is_operand = input.is_operand;
@@ -330,6 +334,7 @@ decode_inputs(struct resume *r, struct wm_get *in)
 		set_buf(&entry->head, input.head);
 		set_buf(&entry->tail, input.tail);
 		set_buf(&entry->position, input.position);
+		set_buf(&entry->positions, input.positions);
 		set_buf(&entry->layout, input.layout);
 	}
 }
@@ -355,11 +360,17 @@ decode_outputs(struct resume *r, struct wm_get *in)
 	}
 }
 
-/* A section of ours. */
+/* Of our sections. */
+static uint32_t
+version_of(enum wm_checkpoint_part part)
+{
+	return part == WM_CHECKPOINT_INPT ? SECTIONS_INPT_VERSION : RESUME_SECTION_VERSION;
+}
+
 static bool
 open_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
-	return sections_open(&r->loaded, part, RESUME_SECTION_VERSION, r->setup.path, in, err);
+	return sections_open(&r->loaded, part, version_of(part), r->setup.path, in, err);
 }
 
 void
@@ -1288,7 +1299,8 @@ resume_start(const struct resume *r, size_t input)
 	if (start.action != RESUME_BEGIN && start.action != RESUME_TOO_OLD)
 		start.position = (struct resume_position){ entry->offset, entry->lines, entry->is_at_end,
 			entry->has_no_rows, wm_buf_span(&entry->tail), wm_buf_span(&entry->position),
-			wm_buf_span(&entry->layout), entry->read_bytes, entry->is_pipe ? entry->head_hash : 0 };
+			wm_buf_span(&entry->positions), wm_buf_span(&entry->layout), entry->read_bytes,
+			entry->is_pipe ? entry->head_hash : 0 };
 	return start;
 }
 
@@ -1356,6 +1368,7 @@ resume_set_input(struct resume *r, size_t input, int fd, const struct resume_pos
 	entry->has_no_rows = position->has_no_rows;
 	set_buf(&entry->tail, position->tail);
 	set_buf(&entry->position, position->position);
+	set_buf(&entry->positions, position->positions);
 	set_buf(&entry->layout, position->layout);
 	return true;
 }
@@ -1469,7 +1482,7 @@ encode_outputs(struct resume *r, bool is_finished, bool is_closed, struct wm_buf
 static bool
 put_section(struct resume *r, enum wm_checkpoint_part part, struct wm_buf *payload, struct wm_err *err)
 {
-	struct wm_checkpoint_section section = { RESUME_SECTION_VERSION, wm_buf_span(payload) };
+	struct wm_checkpoint_section section = { version_of(part), wm_buf_span(payload) };
 	bool is_put = wm_checkpoint_put_section(r->writer, part, section, err);
 
 	wm_buf_reset(payload);

@@ -43,7 +43,7 @@
 /* Input files that are remembered: years of a file each hour, and a checkpoint that is still written in a moment. */
 #define RESUME_FILES_MAX 100000
 
-/* Sections INPT, OUTP and OPTS as they are written here. */
+/* Sections OUTP and OPTS as they are written here; INPT: SECTIONS_INPT_VERSION. */
 #define RESUME_SECTION_VERSION 1
 
 enum resume_mode {
@@ -140,10 +140,11 @@ struct resume_position {
 	bool is_at_end;      /* the end was met */
 	bool has_no_rows;    /* all that was processed is a header, or blank: another file may begin with the same */
 	struct wm_span tail; /* of a pipe: bytes behind offset that are no whole record yet */
-	struct wm_span position; /* --position: the last value of its column */
-	struct wm_span layout;   /* what the reader knows of it: format, delimiter, header */
-	uint64_t read_bytes;     /* of a pipe that was read from its first byte: all that was; 0: not known */
-	uint64_t read_hash;      /* and wm_hash_stable() of that */
+	struct wm_span position;  /* --position: the last value of its column */
+	struct wm_span positions; /* with --source those of each source, encoded; see positions.h */
+	struct wm_span layout;    /* what the reader knows of it: format, delimiter, header */
+	uint64_t read_bytes;      /* of a pipe that was read from its first byte: all that was; 0: not known */
+	uint64_t read_hash;       /* and wm_hash_stable() of that */
 };
 
 struct resume_start {

@@ -114,11 +114,12 @@ sections_put_input(const struct sections_input *input, struct wm_buf *out)
 	wm_put_span(out, input->head);
 	wm_put_span(out, input->tail);
 	wm_put_span(out, input->position);
+	wm_put_span(out, input->positions);
 	wm_put_span(out, input->layout);
 }
 
 void
-sections_get_input(struct wm_get *in, struct sections_input *input)
+sections_get_input(struct wm_get *in, uint32_t version, struct sections_input *input)
 {
 	uint8_t flags = wm_get_u8(in);
 
@@ -140,6 +141,7 @@ sections_get_input(struct wm_get *in, struct sections_input *input)
 	input->head = wm_get_span(in);
 	input->tail = wm_get_span(in);
 	input->position = wm_get_span(in);
+	input->positions = version < 2 ? wm_span("", 0) : wm_get_span(in);
 	input->layout = wm_get_span(in);
 	uint64_t head_len_max = input->offset < SECTIONS_KNOWN_BYTES ? input->offset : SECTIONS_KNOWN_BYTES;
 	if (input->head.len > (input->is_pipe ? head_len_max : 0))

@@ -62,12 +62,15 @@ struct sections_input {
 	struct wm_span head; /* of a pipe */
 	struct wm_span tail;
 	struct wm_span position;
+	struct wm_span positions; /* since version 2, with --source: see positions_next() */
 	struct wm_span layout;
 };
 
+#define SECTIONS_INPT_VERSION 2
+
 /* INPT: the floor, how many inputs, and of each: */
 void sections_put_input(const struct sections_input *input, struct wm_buf *out);
-void sections_get_input(struct wm_get *in, struct sections_input *input);
+void sections_get_input(struct wm_get *in, uint32_t version, struct sections_input *input);
 uint64_t sections_get_inputs_count(struct wm_get *in); /* no more than there can be in the bytes left */
 
 struct sections_output {

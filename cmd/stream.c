@@ -720,7 +720,9 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 	if (s->common->idle_close.text != NULL)
 		s->spoke_at_us = stream_clock_us(CLOCK_MONOTONIC);
 	if (s->common->position != NULL &&
-		!inputs_pass_position(s->inputs, s->input, &s->rec.fields[s->position_field]))
+		!inputs_pass_position(s->inputs, s->input,
+			s->common->source_column == NULL ? NULL : &s->rec.fields[s->source_field],
+			&s->rec.fields[s->position_field]))
 		return false;
 	if (s->band.is_there && wm_value_is_empty(time_value(s, &s->rec)) &&
 		band_is_punctuation(&s->band, inputs_reader(s->inputs, s->input), &s->rec)) {

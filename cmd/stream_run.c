@@ -488,6 +488,17 @@ warn_files_behind(const struct stream *s)
 		cli_warn("%zu FILEs in all began behind the watermark that was left to them", s->files_behind);
 }
 
+/* Whoever reads the pipe again from another place than it should would lose rows by it. */
+static void
+warn_skipped(const struct stream *s)
+{
+	uint64_t skipped = inputs_positions_skipped(s->inputs);
+
+	if (skipped != 0)
+		cli_warn("%" PRIu64 " row%s came again and %s skipped, by the last %s (--position)", skipped,
+			skipped == 1 ? "" : "s", skipped == 1 ? "was" : "were", s->common->position);
+}
+
 static void
 warn_held(const struct stream *s, uint64_t open_count)
 {
@@ -640,6 +651,8 @@ stream_finish(struct stream *s, uint64_t open_count)
 		if (!warn_odd_times(s) && s->partner != NULL)
 			(void)warn_odd_times(s->partner);
 	}
+	for (size_t i = 0; i < run->streams_count && !s->common->quiet; i++)
+		warn_skipped(run->streams[i]);
 	warn_summary(s, is_too_late);
 	report_clock(&s->run->report, stream_clock_us(CLOCK_MONOTONIC), s->run->waited_us);
 	report_next_batch(&s->run->report, stream_run_watermark_us(s->run));

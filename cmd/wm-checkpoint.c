@@ -42,7 +42,7 @@ static const struct cli_tool tool = {
 	.summary = "look into a checkpoint",
 	.usage = "show|dump|watermark FILE\n"
 		 "       wm-checkpoint verify FILE...\n"
-		 "       wm-checkpoint position FILE [INPUT]\n"
+		 "       wm-checkpoint position FILE [INPUT] [SOURCE]\n"
 		 "       wm-checkpoint why FILE TIME",
 	.examples = "wm-checkpoint show st                     what it says, for eyes\n"
 		    "wm-checkpoint verify st st.prev           are they whole?\n"
@@ -193,6 +193,24 @@ show_watermarks(const struct contents *c, struct wm_buf *out)
 	}
 }
 
+/* Of each source, in the order in which they came. */
+static void
+show_positions(const struct sections_input *input, struct wm_buf *out)
+{
+	const char *before = ", positions ";
+	struct wm_value source;
+	struct wm_span value;
+	struct wm_get in;
+
+	wm_get_init(&in, input->positions);
+	for (; positions_next(&in, &source, &value); before = ", ") {
+		wm_buf_add_text(out, before);
+		add_shown(out, source.text);
+		wm_buf_add_text(out, ": ");
+		add_shown(out, value);
+	}
+}
+
 static void
 show_inputs(const struct contents *c, struct wm_buf *out)
 {
@@ -213,6 +231,7 @@ show_inputs(const struct contents *c, struct wm_buf *out)
 			wm_buf_add_text(out, ", position ");
 			add_shown(out, input->position);
 		}
+		show_positions(input, out);
 		wm_buf_add_byte(out, '\n');
 	}
 	for (size_t i = 0; i < c->outputs_count; i++) {
@@ -424,6 +443,9 @@ dump_positions(const struct contents *c, struct wm_buf *out)
 	end_object(out);
 	for (size_t i = 0; i < c->inputs_count; i++) {
 		const struct sections_input *input = &c->inputs[i];
+		struct wm_value source;
+		struct wm_span value;
+		struct wm_get in;
 
 		begin_object(out, "INPT");
 		put_text(out, "path", input->path);
@@ -445,6 +467,14 @@ dump_positions(const struct contents *c, struct wm_buf *out)
 		put_text(out, "position", input->position);
 		put_count(out, "layout_bytes", input->layout.len);
 		end_object(out);
+		wm_get_init(&in, input->positions);
+		while (positions_next(&in, &source, &value)) {
+			begin_object(out, "INPT");
+			put_text(out, "path", input->path);
+			put_text(out, "source", source.text);
+			put_text(out, "position", value);
+			end_object(out);
+		}
 	}
 	begin_object(out, "OUTP");
 	put_flag(out, "closed", c->is_closed);
@@ -838,13 +868,69 @@ is_called(const struct sections_input *input, const char *name)
 	return is_same;
 }
 
+/* The position of a source in an input; false: it has none. */
 static bool
-position(const struct contents *c, const char *name, struct wm_buf *out, struct wm_err *err)
+find_position(const struct sections_input *input, const char *source, struct wm_span *value)
+{
+	struct wm_value each;
+	struct wm_get in;
+
+	wm_get_init(&in, input->positions);
+	while (positions_next(&in, &each, value))
+		if (wm_span_is(each.text, source))
+			return true;
+	return false;
+}
+
+/* The names of an input's sources, for a message; returns how many there are. */
+static size_t
+add_sources(const struct sections_input *input, struct wm_buf *out)
+{
+	struct wm_value each;
+	struct wm_span value;
+	struct wm_get in;
+	size_t count = 0;
+
+	wm_get_init(&in, input->positions);
+	while (positions_next(&in, &each, &value)) {
+		wm_buf_add_text(out, count++ == 0 ? "" : ", ");
+		add_shown(out, each.text);
+	}
+	return count;
+}
+
+/* Where one input has the position of a source; false: none has. */
+static bool
+source_position(const struct contents *c, const char *source, struct wm_buf *out)
+{
+	struct wm_span value = wm_span("", 0), other;
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->inputs_count; i++)
+		if (c->inputs[i].is_operand && find_position(&c->inputs[i], source, &other)) {
+			value = other;
+			count++;
+		}
+	if (count > 1)
+		cli_misuse("position: %zu inputs of %s have the source '%s': write position FILE INPUT SOURCE", count,
+			c->path, source);
+	wm_buf_add(out, value.data, value.len);
+	return count == 1;
+}
+
+/* name: an input, or a source where there is one input that has it; source: of that input. */
+static bool
+position(struct contents *c, const char *name, const char *source, struct wm_buf *out, struct wm_err *err)
 {
 	const struct sections_input *found = NULL;
+	struct wm_span value;
 	struct wm_buf names;
 	size_t count = 0;
 
+	if (name != NULL && source == NULL && source_position(c, name, out)) {
+		wm_buf_add_byte(out, '\n');
+		return true;
+	}
 	wm_buf_init(&names, WM_BUF_UNBOUNDED);
 	for (size_t i = 0; i < c->inputs_count; i++) {
 		const struct sections_input *input = &c->inputs[i];
@@ -857,10 +943,23 @@ position(const struct contents *c, const char *name, struct wm_buf *out, struct 
 		found = input;
 	}
 	if (count == 0 && name != NULL)
-		cli_misuse("position: '%s' is no input of %s: see wm-checkpoint show", name, c->path);
+		cli_misuse("position: '%s' is no input of %s%s: see wm-checkpoint show", name, c->path,
+			contents_option(c, "--source") == NULL ? "" : ", and no source that has come");
 	if (count > 1)
 		cli_misuse("position: %s has %zu inputs: name one of %.*s", c->path, count, (int)names.len, names.data);
+	wm_buf_reset(&names);
+	size_t sources_count = found == NULL ? 0 : add_sources(found, &names);
+	if (source != NULL && (found == NULL || !find_position(found, source, &value)))
+		cli_misuse("position: '%s' is no source of %s: see wm-checkpoint show", source, name);
+	if (source == NULL && sources_count != 0)
+		cli_misuse("position: %s has %zu source%s: name one of %.*s", c->path, sources_count,
+			plural(sources_count), (int)names.len, names.data);
 	wm_buf_release(&names);
+	if (source != NULL) {
+		wm_buf_add(out, value.data, value.len);
+		wm_buf_add_byte(out, '\n');
+		return true;
+	}
 	if (found == NULL || (found->is_pipe && found->position.len == 0 && found->offset == 0))
 		return wm_err_set(
 			err, WM_ERR_DATA, "%s: nothing was read yet: there is no position to go on from", c->path);
@@ -1087,7 +1186,7 @@ static const struct {
 	[VERIFY] = { "verify", "FILE...", 1, SIZE_MAX },
 	[DUMP] = { "dump", "FILE", 1, 1 },
 	[WATERMARK] = { "watermark", "FILE", 1, 1 },
-	[POSITION] = { "position", "FILE [INPUT]", 1, 2 },
+	[POSITION] = { "position", "FILE [INPUT] [SOURCE]", 1, 3 },
 	[WHY] = { "why", "FILE TIME", 2, 2 },
 };
 
@@ -1154,7 +1253,8 @@ tell(enum command command, const struct cli_common *common, struct wm_buf *out)
 	} else if (command == WATERMARK) {
 		add_time(out, combined_us(&c));
 		wm_buf_add_byte(out, '\n');
-	} else if (command == POSITION ? !position(&c, common->files_count == 3 ? common->files[2] : NULL, out, &err)
+	} else if (command == POSITION ? !position(&c, common->files_count > 2 ? common->files[2] : NULL,
+						 common->files_count > 3 ? common->files[3] : NULL, out, &err)
 				       : !why(&c, common->files[2], out, &err)) {
 		cli_die(&err);
 	}

@@ -196,6 +196,62 @@ head_of_windows=window_start,window_end,count
 	assert_output '[3,1]'
 }
 
+# Offsets of a topic count in each partition by itself.
+@test "--position with --source: the last value of each source" {
+	positioned() {
+		"$bin/wm-window" -t ts -w 0s --tumbling 10s --source p -g p -C st --position offset "$@"
+	}
+	printf 'ts,p,offset\n1.5,0,100\n2,1,7\n3,0,101\n4,,1\n' | positioned -q >>out.csv
+	run -0 --separate-stderr positioned <<<$'ts,p,offset\n2,1,7\n5,1,8\n3,0,101\n6,0,102\n4,,1\n7,,2\n31,0,103\n31,1,9\n31,,3' --out out.csv
+	assert_regex "$stderr" 'wm-window: 3 rows came again and were skipped, by the last offset \(--position\)'
+	is out.csv window_start,window_end,p,count 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,,2 \
+		1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,0,3 1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1,2
+	for source in 0=103 1=9 =3; do
+		run -0 "$bin/wm-checkpoint" position st "${source%=*}"
+		assert_output "${source#*=}"
+		run -0 "$bin/wm-checkpoint" position st - "${source%=*}"
+		assert_output "${source#*=}"
+	done
+	run -2 "$bin/wm-checkpoint" position st
+	assert_output 'wm-checkpoint: position: st has 3 sources: name one of 0, 1, '
+	run -2 "$bin/wm-checkpoint" position st 7
+	assert_output "wm-checkpoint: position: '7' is no input of st, and no source that has come: see wm-checkpoint show"
+	run -2 "$bin/wm-checkpoint" position st - 7
+	assert_output "wm-checkpoint: position: '7' is no source of -: see wm-checkpoint show"
+	run -0 "$bin/wm-checkpoint" show st
+	assert_output --partial ', positions 0: 103, 1: 9, : 3'
+	run -0 bash -c "'$bin/wm-checkpoint' dump st | jq -c 'select(.source != null and .position != null) | [.source, .position]'"
+	assert_output $'["0","103"]\n["1","9"]\n["","3"]'
+}
+
+# What is read from the pipe does not depend on the other partitions: held to each partition read by itself.
+@test "--position with --source: any interleaving of partitions, from where each reader was" {
+	python3 - "$bin" <<-'END'
+		import collections, random, subprocess, sys
+		tool = [sys.argv[1] + "/wm-stamp", "-q", "-t", "ts", "-w", "1h", "--source", "p", "--position", "o", "-C", "st", "--out", "out"]
+		for seed in range(12):
+		    rng = random.Random(seed)
+		    subprocess.run(["rm", "-f", "st", "st.prev", "out"], check=True)
+		    made = collections.Counter()
+		    log = {p: [] for p in "abc"}
+		    for _ in range(4):
+		        rows = []
+		        for p in log:
+		            # the reader begins up to three rows too early
+		            again = log[p][max(0, len(log[p]) - rng.randrange(4)):]
+		            new = [f"{1000 + rng.randrange(90)}.{rng.randrange(1000):03d},{p},{len(log[p]) + i}" for i in range(rng.randrange(4))]
+		            log[p] += new
+		            rows.append(again + new)
+		        text = "ts,p,o\n"
+		        while any(rows):
+		            text += rng.choice([r for r in rows if r]).pop(0) + "\n"
+		        subprocess.run([*tool, "--resume", "auto"], input=text.encode(), check=True)
+		    got = sorted(line.rsplit(",", 2)[0] for line in open("out").read().splitlines()[1:])
+		    want = sorted(row for rows in log.values() for row in rows)
+		    assert got == want, (seed, got, want)
+	END
+}
+
 @test "wm-dedup remembers, wm-sort holds, wm-stamp goes on, wm-lag adds up" {
 	printf 'ts,id\n10,x\n12,y\n' >in.csv
 	"$bin/wm-dedup" -q -t ts -w 5s -k id -C dedup in.csv >>dedup.csv
