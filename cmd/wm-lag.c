@@ -52,15 +52,15 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 static const struct cli_option table[] = {
 	CLI_HEADING("Measures"),
-	{ 0, "ingest", "COLUMN|now", "arrival time of a row: measure the lag behind it too", CLI_COLUMN,
-		AT(common.ingest), CLI_SCREEN },
+	{ 0, "ingest", "COLUMN|now", "arrival time of a row: measure the lag too", CLI_COLUMN, AT(common.ingest),
+		CLI_SCREEN },
 	{ 'g', "group-by", "COLUMNS", "keys: each is measured by itself", CLI_COLUMNS, AT(group_by), CLI_SCREEN },
 	{ 0, "every", "SIZE", "measure each window of event time by itself (1h, 1d)", CLI_SPAN_LIST, AT(every),
 		CLI_ALL },
 	{ 0, "percentiles", "LIST", "which ones (default 50,95,99,99.9)", CLI_TEXT, AT(percentiles), CLI_ALL },
 	CLI_HEADING("Advice and plot"),
 	{ 0, "advise", NULL, "what each delay would lose, and the -w to use", CLI_FLAG, AT(advise), CLI_SCREEN },
-	{ 0, "target", "SHARE", "of the rows may be behind (1/1000, 0.1%; default 1%)", CLI_TEXT, AT(target),
+	{ 0, "target", "SHARE", "share of rows behind to aim at (1/1000; default 1%)", CLI_TEXT, AT(target),
 		CLI_SCREEN },
 	{ 0, "tumbling", "SIZE", "also what such windows would drop", CLI_SPAN_LIST, AT(tumbling), CLI_SCREEN },
 	{ 0, "sliding", "SIZE,SLIDE", "the same for windows of SIZE, one every SLIDE", CLI_SPAN_LIST, AT(sliding),

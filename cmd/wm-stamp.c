@@ -33,7 +33,7 @@ static const struct cli_option table[] = {
 	CLI_HEADING("Stamps"),
 	{ 0, "add", "LIST", "of time, watermark, lag, late, ingest, window (default time,watermark)", CLI_TEXT, AT(add),
 		CLI_SCREEN },
-	{ 0, "tumbling", "SIZE", "of --add window: the window that the row is in", CLI_SPAN_LIST, AT(tumbling),
+	{ 0, "tumbling", "SIZE", "with --add window: the window that the row is in", CLI_SPAN_LIST, AT(tumbling),
 		CLI_SCREEN },
 	{ 0, "drop-late", NULL, "rows behind the watermark leave the stream (and go to --late)", CLI_FLAG,
 		AT(drop_late), CLI_SCREEN },
