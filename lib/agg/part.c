@@ -151,7 +151,6 @@ extreme_merge(struct wm_extreme *into, struct wm_arena *arena, const struct wm_e
 	}
 }
 
-/* Ties in event time go to into, in both. */
 static void
 timed_merge(struct wm_timed *into, struct wm_arena *arena, const struct wm_timed *from, bool is_last)
 {
@@ -159,10 +158,10 @@ timed_merge(struct wm_timed *into, struct wm_arena *arena, const struct wm_timed
 
 	if (value.kind == WM_KIND_NULL)
 		return;
-	if (!is_last)
-		wm_first_add(into, arena, &value, from->event_time_us);
-	else if (into->kept.kind == WM_KIND_NULL || from->event_time_us > into->event_time_us)
+	if (is_last)
 		wm_last_add(into, arena, &value, from->event_time_us);
+	else
+		wm_first_add(into, arena, &value, from->event_time_us);
 }
 
 void

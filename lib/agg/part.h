@@ -195,7 +195,10 @@ void wm_first_add(struct wm_timed *first, struct wm_arena *arena, const struct w
 /* Of equal event times the last to come stays. */
 void wm_last_add(struct wm_timed *last, struct wm_arena *arena, const struct wm_value *value, int64_t event_time_us);
 
-/* from stays as it is; arena is that of into. What would be the first or last to come stays in into. */
+/*
+ * from stays as it is; arena is that of into. What is in into came before what is in from: this decides between values of
+ * one event time for first and last, and between equal texts of different kinds for min and max.
+ */
 void wm_part_merge(enum wm_part part, void *into, struct wm_arena *arena, const void *from);
 
 void wm_part_encode(enum wm_part part, const void *from, struct wm_buf *out);

@@ -454,50 +454,14 @@ counts_fit(const struct wm_output *output, const void *into, const void *from)
 	return true;
 }
 
-/* Of equal texts, that of the first kind. */
-static void
-merge_extreme(enum wm_part part, struct wm_extreme *into, struct wm_arena *arena, const struct wm_extreme *from)
-{
-	struct wm_value value = wm_kept_value(&from->kept);
-
-	wm_part_merge(part, into, arena, from);
-	if (value.kind != WM_KIND_NULL && value.kind < into->kept.kind &&
-		wm_span_equal(value.text, wm_kept_value(&into->kept).text))
-		into->kept.kind = (uint8_t)value.kind;
-}
-
-/* Of equal event times, the first text; of equal texts, that of the first kind. */
-static void
-merge_timed(enum wm_part part, struct wm_timed *into, struct wm_arena *arena, const struct wm_timed *from)
-{
-	struct wm_value kept = wm_kept_value(&into->kept), value = wm_kept_value(&from->kept);
-
-	if (kept.kind == WM_KIND_NULL || value.kind == WM_KIND_NULL || into->event_time_us != from->event_time_us) {
-		wm_part_merge(part, into, arena, from);
-		return;
-	}
-	int order = wm_span_compare(value.text, kept.text);
-	if (order < 0 || (order == 0 && value.kind < kept.kind))
-		wm_last_add(into, arena, &value, from->event_time_us);
-}
-
 static void
 merge_output(const struct wm_output *output, void *into, struct wm_arena *arena, const void *from)
 {
 	*wm_branch_rows(output->branch, into) += *wm_branch_rows_of(output->branch, from);
-	for (enum wm_part part = 0; output->measure != NULL && part < WM_PARTS_COUNT; part++) {
-		void *target = wm_measure_part(output->measure, into, part);
-		const void *source = wm_measure_part_of(output->measure, from, part);
-
-		if ((output->measure->parts & WM_PART_BIT(part)) == 0)
-			continue;
-		if (part == WM_PART_MIN || part == WM_PART_MAX)
-			merge_extreme(part, target, arena, source);
-		else if (part == WM_PART_FIRST || part == WM_PART_LAST)
-			merge_timed(part, target, arena, source);
-		else
-			wm_part_merge(part, target, arena, source);
-	}
+	for (enum wm_part part = 0; output->measure != NULL && part < WM_PARTS_COUNT; part++)
+		if (output->measure->parts & WM_PART_BIT(part))
+			wm_part_merge(part, wm_measure_part(output->measure, into, part), arena,
+				wm_measure_part_of(output->measure, from, part));
 }
 
 bool

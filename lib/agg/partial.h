@@ -20,10 +20,10 @@
  * is a letter for its kind (t text, n JSON number, b true or false, j other JSON) and its text, in which
  * all but letters, digits and "-._/+" is %XX; nothing stands for no value.
  *
- * States of one function combine in any order and grouping to the state of all rows together (sums that are not
- * exact: but for rounding). What cells leave to the order of rows is decided by the text here: of first or last
- * values with one event time the text first in byte order stays, and of one text as number and
- * as text (JSON 1 and "1") the text.
+ * States of one function combine in any grouping to the state of all rows together, as long as they keep the order of
+ * input: where that decides in one run (first and last of one event time, JSON 1 and "1" as min or max), it decides here. All
+ * else may come in any order. Sums of numbers that are not exact are the exception: doubles are added as they
+ * come, and what is lost on the way depends on the grouping.
  */
 #ifndef WM_AGG_PARTIAL_H
 #define WM_AGG_PARTIAL_H
@@ -48,7 +48,8 @@ struct wm_agg *wm_agg_parse_states(
 	const struct wm_span *names, const struct wm_span *states, size_t count, struct wm_err *err);
 
 /*
- * Merges a state into one output of a cell, whose plan is of wm_agg_parse_states(): in other plans outputs share what they hold.
+ * Merges a state, of rows that came behind those of the cell, into one output of it. The plan is of wm_agg_parse_states(): in
+ * others outputs share what they hold.
  * Fails (WM_ERR_DATA), and leaves the cell as it was, where the text is no state, or one of another function.
  */
 WM_MUST_CHECK bool wm_agg_cell_merge_state(const struct wm_agg *agg, void *cell, struct wm_arena *arena, size_t output,

@@ -60,7 +60,7 @@ test_first_last(void)
 	add_field(&later, "tie", -7);
 	add_field(&later, "tie too", 6);
 	wm_agg_cell_merge(agg, group.cell, &group.arena, later.cell);
-	check_cell(&group, "v_first=a' v_last=d'", "merged: ties go to the cell that is merged into");
+	check_cell(&group, "v_first=a' v_last=tie too'", "merged: of ties the cell that is merged into is the earlier");
 	add_field(&later, "before", -8);
 	add_field(&later, "behind", 7);
 	wm_agg_cell_merge(agg, group.cell, &group.arena, later.cell);
