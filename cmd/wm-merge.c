@@ -20,6 +20,8 @@
 #include "cmd/cli.h"
 #include "cmd/outputs.h"
 #include "cmd/uses.h"
+#include "lib/agg/agg.h"
+#include "lib/base/ascii.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
@@ -123,48 +125,31 @@ struct plan {
 	bool is_final; /* results are written in place of states */
 };
 
-/* What wm-window calls by default what cannot be combined from results alone. */
-static const struct {
-	const char *ending;
-	const char *what;
-} uncombinable[] = {
-	{ "_avg", "an average" },
-	{ "_median", "a median" },
-	{ "_distinct", "a distinct count" },
-	{ "_stddev", "a standard deviation" },
-	{ "_var", "a variance" },
-	{ "_share", "a share" },
-};
-
-/* A text that ends in _p and a number, such as ms_p99.9. */
 static bool
-is_percentile(const char *name, size_t len)
+is_of_digits(struct wm_span text)
 {
-	size_t at = len, points = 0;
-
-	while (at > 0 && ((name[at - 1] >= '0' && name[at - 1] <= '9') || (name[at - 1] == '.' && points++ == 0)))
-		at--;
-	return at < len && at >= 2 && name[at] != '.' && name[at - 1] == 'p' && name[at - 2] == '_';
+	for (size_t i = 0; i < text.len; i++)
+		if (!wm_is_digit(text.data[i]))
+			return false;
+	return true;
 }
 
-/* What a column must be by its name; NULL where nothing is known against it. */
-static const char *
+/*
+ * The function that wm-window has computed a column with, as its default names tell (ms_p95, rate, ms_avg_if_status_eq_200; a number
+ * behind it, as in ms_avg_2, is left aside), if its results cannot be combined; an empty span where nothing is known
+ * against it.
+ */
+static struct wm_span
 uncombinable_of(const char *name)
 {
 	const char *condition = strstr(name, "_if_");
-	size_t len = condition == NULL ? strlen(name) : (size_t)(condition - name);
+	struct wm_span rest = wm_span(name, condition == NULL ? strlen(name) : (size_t)(condition - name));
+	struct wm_span word, last = wm_span("", 0);
 
-	if (len == 4 && memcmp(name, "rate", 4) == 0)
-		return "a rate";
-	if (is_percentile(name, len))
-		return "a percentile";
-	for (size_t i = 0; i < sizeof(uncombinable) / sizeof(uncombinable[0]); i++) {
-		size_t ending_len = strlen(uncombinable[i].ending);
-
-		if (len > ending_len && memcmp(name + len - ending_len, uncombinable[i].ending, ending_len) == 0)
-			return uncombinable[i].what;
-	}
-	return NULL;
+	while (wm_list_next(&rest, '_', &word))
+		if (last.len == 0 || !is_of_digits(word))
+			last = word;
+	return wm_agg_is_uncombinable(last) ? last : wm_span("", 0);
 }
 
 /* Adds the columns of an option's list. */
@@ -184,12 +169,13 @@ name_columns(struct plan *plan, const char *option, const char *list, enum wm_me
 			if (strcmp(plan->named[i].column.name, name) == 0)
 				cli_misuse(
 					"%s: '%s' is in %s too: name it in one", option, name, plan->named[i].option);
-		const char *what = rule == WM_MERGE_KEY ? NULL : uncombinable_of(name);
-		if (what != NULL)
-			cli_misuse("%s: '%s' is %s by its name, which cannot be combined with another: merge what "
-				   "wm-window --partial wrote with --partial, or put recomputed rows in place with "
-				   "--replace",
-				option, name, what);
+		struct wm_span word = rule == WM_MERGE_KEY ? wm_span("", 0) : uncombinable_of(name);
+		if (word.len != 0)
+			cli_misuse(
+				"%s: '%s' is a result of %.*s by its name, and two of them do not make one: merge what "
+				"wm-window --partial wrote with --partial, or put recomputed rows in place with "
+				"--replace",
+				option, name, (int)word.len, word.data);
 		plan->named = wm_reallocarray(plan->named, plan->named_count + 1, sizeof(plan->named[0]));
 		plan->named[plan->named_count++] = named;
 	}

@@ -88,12 +88,27 @@ merged() {
 @test "averages, percentiles and their like are refused" {
 	for name in m_avg m_p95 m_p99.9 m_median u_distinct m_stddev m_var m_ge_5_share rate m_avg_if_x_eq_1; do
 		for option in --sum --min --max --last; do
-			failed 2 "by its name, which cannot be combined" -k k "$option" "$name" main.csv late.csv
+			failed 2 "by its name, and two of them do not make one" -k k "$option" "$name" main.csv late.csv
 		done
 	done
-	failed 2 "'m_p95' is a percentile" -k k --sum m_p95 main.csv late.csv
+	failed 2 "'m_p95' is a result of p95 by its name" -k k --sum m_p95 main.csv late.csv
 	for name in m_sum moderate up95 m_p x_p. count_if_x_avg; do
 		failed 2 "no column" -k k --sum "${name/./\\.}" main.csv late.csv
+	done
+}
+
+@test "of every function that there is, the results combine or are refused by their name" {
+	run wm-window -t ts --tumbling 1s -a nosuch /dev/null
+	functions=${output##*there are: }
+	[[ $functions == count,*share ]]
+	for function in ${functions//,/ }; do
+		function=${function/pNN/p95}
+		for name in "$function" "m_$function" "a_b_$function" "m_${function}_2" "m_${function}_if_x_eq_1"; do
+			case $function in
+			count | sum | min | max | last) failed 2 "no column" -k k --sum "$name" main.csv late.csv ;;
+			*) failed 2 "is a result of $function by its name" -k k --sum "$name" main.csv late.csv ;;
+			esac
+		done
 	done
 }
 

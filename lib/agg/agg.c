@@ -111,6 +111,16 @@ wm_agg_cell_add(const struct wm_agg *agg, void *cell, struct wm_arena *arena, co
 		add_rest(agg, measure, cell, arena, readings, event_time_us);
 }
 
+bool
+wm_agg_is_uncombinable(struct wm_span word)
+{
+	struct wm_err err;
+	uint64_t percent;
+	const struct wm_function *function = wm_function_find(word, &percent, &err);
+
+	return function != NULL && !function->is_combinable;
+}
+
 void
 wm_agg_cell_merge(const struct wm_agg *agg, void *into, struct wm_arena *arena, const void *from)
 {

@@ -114,6 +114,9 @@ wm_readings_copy(struct wm_reading *to, const struct wm_reading *from, size_t co
 	}
 }
 
+/* Whether this is the name of a function whose results cannot be combined with each other, but its states alone: "avg", "p95". */
+bool wm_agg_is_uncombinable(struct wm_span word);
+
 /* from stays as it is; arena is that of into. */
 void wm_agg_cell_merge(const struct wm_agg *agg, void *into, struct wm_arena *arena, const void *from);
 

@@ -211,20 +211,20 @@ print_distinct(const struct wm_output *output, const void *cell, int64_t window_
 #define SQUARES WM_PART_BIT(WM_PART_SQUARES)
 
 static const struct wm_function functions[] = {
-	{ "count", WM_NEEDS_OPTIONAL, COUNT, true, print_count },
-	{ "sum", WM_NEEDS_NUMBER, COUNT | SUM, true, print_sum },
-	{ "avg", WM_NEEDS_NUMBER, COUNT | SUM, false, print_avg },
-	{ "min", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_MIN), false, print_min },
-	{ "max", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_MAX), false, print_max },
-	{ "first", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_FIRST), false, print_first },
-	{ "last", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_LAST), false, print_last },
-	{ "var", WM_NEEDS_NUMBER, COUNT | SUM | SQUARES, false, print_var },
-	{ "stddev", WM_NEEDS_NUMBER, COUNT | SUM | SQUARES, false, print_stddev },
-	{ "median", WM_NEEDS_NUMBER, WM_PART_BIT(WM_PART_QUANTILE), false, print_median },
-	{ "pNN", WM_NEEDS_NUMBER, WM_PART_BIT(WM_PART_QUANTILE), false, print_percentile },
-	{ "distinct", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_DISTINCT), true, print_distinct },
-	{ "rate", WM_NEEDS_NOTHING, 0, true, print_rate },
-	{ "share", WM_NEEDS_COMPARISON, COUNT, false, print_share },
+	{ "count", WM_NEEDS_OPTIONAL, COUNT, true, true, print_count },
+	{ "sum", WM_NEEDS_NUMBER, COUNT | SUM, true, true, print_sum },
+	{ "avg", WM_NEEDS_NUMBER, COUNT | SUM, false, false, print_avg },
+	{ "min", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_MIN), false, true, print_min },
+	{ "max", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_MAX), false, true, print_max },
+	{ "first", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_FIRST), false, false, print_first },
+	{ "last", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_LAST), false, true, print_last },
+	{ "var", WM_NEEDS_NUMBER, COUNT | SUM | SQUARES, false, false, print_var },
+	{ "stddev", WM_NEEDS_NUMBER, COUNT | SUM | SQUARES, false, false, print_stddev },
+	{ "median", WM_NEEDS_NUMBER, WM_PART_BIT(WM_PART_QUANTILE), false, false, print_median },
+	{ "pNN", WM_NEEDS_NUMBER, WM_PART_BIT(WM_PART_QUANTILE), false, false, print_percentile },
+	{ "distinct", WM_NEEDS_VALUE, WM_PART_BIT(WM_PART_DISTINCT), true, false, print_distinct },
+	{ "rate", WM_NEEDS_NOTHING, 0, true, false, print_rate },
+	{ "share", WM_NEEDS_COMPARISON, COUNT, false, false, print_share },
 };
 
 #define FUNCTIONS_COUNT (sizeof(functions) / sizeof(functions[0]))

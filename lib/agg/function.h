@@ -31,6 +31,7 @@ struct wm_function {
 	enum wm_needs needs;
 	unsigned parts;        /* of its measure: WM_PART_BIT() of each */
 	bool is_zero_for_none; /* of no rows it is 0: what is counted or added up */
+	bool is_combinable; /* two results make one, without their states: added up, the lesser, the greater, the later */
 	/* As wm_agg_cell_print(). */
 	enum wm_kind (*print)(const struct wm_output *output, const void *cell, int64_t window_us, struct wm_buf *out);
 };
