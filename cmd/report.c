@@ -600,6 +600,8 @@ add_meaning(struct wm_buf *out, const struct report *report, const struct report
 	/* Partly late rows are of no stretch: where there are no others, it is of their number alone that something is said. */
 	uint64_t late = report->rows_late != 0 ? report->rows_late : report->rows_partly_late;
 
+	if (context->is_in_order)
+		return;
 	if (!context->is_in_band && is_jump(report, context->delay_us)) {
 		add_jump(out, report, context);
 		return;

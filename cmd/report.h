@@ -193,6 +193,7 @@ struct report_context {
 	const char *delay_text; /* as given; NULL: no watermark, or one in band */
 	int64_t delay_us;
 	bool is_in_band;                /* the watermark came with the rows */
+	bool is_in_order;               /* inputs were taken to be in order: there is no delay to speak of */
 	const char *late_fate;          /* what became of late rows; NULL: they were dropped */
 	const char *late_path;          /* NULL: late rows are only counted */
 	bool has_sides;                 /* late_path is of the left side */

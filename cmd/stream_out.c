@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/stream_inside.h"
 
+#include <inttypes.h>
+
 #include "cmd/band.h"
 #include "cmd/inputs.h"
 #include "cmd/outputs.h"
@@ -107,9 +109,25 @@ stream_duplicate(struct stream *s)
 			s->run->outputs, wm_reader_line(inputs_reader(s->inputs, s->input), &s->rec, &s->text));
 }
 
+/* The first record that is late in an input that was taken to be in order: no delay is at fault, but the input. */
+static __attribute__((noinline)) void
+warn_out_of_order(struct stream *s)
+{
+	char time[WM_INSTANT_TEXT_MAX];
+	size_t len = wm_instant_print(s->event_time_us, WM_UNIT_ISO, wm_zone_utc(), time);
+
+	if (s->run->report.rows_late == 0 && !s->common->quiet)
+		cli_warn("%s:%" PRIu64
+			 ": %.*s is out of order, where each FILE is taken to be in order: row late: leave "
+			 "-m out, and give -w D if the rows are not all to be held",
+			inputs_name(s->inputs, s->input), s->rec.line, (int)len, time);
+}
+
 void
 stream_late(struct stream *s, int64_t windows_missed)
 {
+	if (s->facts.is_in_order)
+		warn_out_of_order(s);
 	report_late(&s->run->report);
 	s->run->report.windows_missed += (uint64_t)windows_missed;
 	if (outputs_has_late(s->run->outputs))

@@ -554,6 +554,7 @@ warn_summary(struct stream *s, bool is_too_late)
 		.delay_text = s->common->delay.text,
 		.delay_us = s->common->delay.us,
 		.is_in_band = s->band.is_followed,
+		.is_in_order = s->facts.is_in_order,
 		.late_fate = s->facts.late_fate,
 		.late_path = s->common->late_path,
 		.has_sides = s->common->has_sides,
