@@ -641,9 +641,25 @@ retire(struct wm_sessions *w, struct session *session)
 		give_session(w, session);
 }
 
+/* Both are of one key, so their cells are of one size. */
+static void
+swap_cells(struct wm_sessions *w, struct session *a, struct session *b)
+{
+	uint32_t home = a->home;
+
+	memcpy(w->cell, cell_of(a), w->cell_bytes);
+	memcpy(cell_of(a), cell_of(b), w->cell_bytes);
+	memcpy(cell_of(b), w->cell, w->cell_bytes);
+	a->home = b->home;
+	b->home = home;
+}
+
+/* The cell with fewer rows is merged into the other: a large session that is joined to one small one after the other costs what those cost. */
 static void
 absorb(struct wm_sessions *w, struct session *into, struct session *from)
 {
+	if (wm_agg_cell_rows(w->agg, cell_of(from)) > wm_agg_cell_rows(w->agg, cell_of(into)))
+		swap_cells(w, into, from);
 	merge_into_cell(w, into, cell_of(from));
 	if (w->has_panes)
 		progress_of(w, into)->rows += progress_of(w, from)->rows;

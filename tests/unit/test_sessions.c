@@ -760,6 +760,55 @@ test_memory(void)
 	wm_buf_release(&out);
 }
 
+#define BRIDGED 2000
+
+/*
+ * Bytes of state after sessions of one value each were bridged to one: from the first on to the right, or from the last on to the
+ * left. A session that is merged leaves its texts and values in memory that others share, so what is copied again and
+ * again is seen here.
+ */
+static size_t
+bridged_bytes(bool is_to_right)
+{
+	struct wm_err err;
+	struct wm_agg *agg = wm_agg_parse(wm_span_of("distinct:v"), &err);
+	struct wm_sessions *w = wm_sessions_new(agg, 1, WM_MODE_APPEND, NULL, false);
+	struct wm_value key = { wm_span_of("k"), WM_KIND_TEXT };
+
+	for (int i = 0; i < 2 * BRIDGED; i++) {
+		int at = i - BRIDGED;
+		int64_t time_us = i < BRIDGED ? i * 20 : (is_to_right ? at : BRIDGED - 1 - at) * 20 + 10, missed;
+		char text[16];
+		struct wm_value field = { wm_span(text, (size_t)snprintf(text, sizeof(text), "%d", i)), WM_KIND_TEXT };
+		struct wm_reading reading;
+
+		wm_reading_take(&reading, &field);
+		(void)wm_sessions_add(w,
+			&(struct wm_window_record){
+				.event_time_us = time_us,
+				.highest_time_us = BRIDGED * 20,
+				.watermark_us = WM_TIME_NONE,
+				.keys = &key,
+				.readings = &reading,
+			},
+			12, &missed);
+	}
+	bool is_one = wm_sessions_open_count(w) == 1;
+	size_t bytes = is_one ? wm_sessions_bytes(w) : SIZE_MAX;
+	wm_sessions_free(w);
+	wm_agg_free(agg);
+	return bytes;
+}
+
+static void
+test_bridged_bytes(void)
+{
+	size_t left = bridged_bytes(false), right = bridged_bytes(true);
+
+	tap_ok(left < SIZE_MAX && right <= 2 * left,
+		"sessions bridged to the right copy no more than to the left (%zu, %zu)", right, left);
+}
+
 /* Every prefix of a state is refused, and a state in which any byte was changed is refused or decoded, never more. */
 static void
 test_hostile_state(void)
@@ -834,6 +883,7 @@ main(void)
 	test_many(NULL, "many sessions of a key");
 	test_many(&(struct wm_pane_options){ .allowed_lateness_us = 500 }, "and kept for late rows");
 	test_memory();
+	test_bridged_bytes();
 	test_hostile_state();
 	return tap_done();
 }
