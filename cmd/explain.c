@@ -301,15 +301,18 @@ explain_time(struct explanation *e)
 {
 	const struct cli_common *common = e->common;
 	struct wm_span rest = wm_span_of(common->time_column == NULL ? BAND_TIME : common->time_column), part;
-	bool is_first = true;
+	bool is_first = true, is_two = false;
 
 	wm_buf_add_text(&e->text, "Column ");
 	while (wm_list_next(&rest, '+', &part)) {
 		wm_buf_add_text(&e->text, is_first ? "'" : " and, behind a blank, '");
 		add_name(e, part);
 		wm_buf_add_byte(&e->text, '\'');
+		is_two = !is_first;
 		is_first = false;
 	}
+	if (is_two)
+		wm_buf_addf(&e->text, "; or one column '%s', where there is one", common->time_column);
 	wm_buf_add_text(&e->text, common->time_column == NULL ? ", which wm-stamp writes." : ".");
 	wm_buf_add_text(&e->text, " Times that carry no zone, and the times below, are those of ");
 	add_shown(e, common->tz == NULL ? "UTC" : common->tz);

@@ -39,12 +39,14 @@ join_time(struct stream *s, const struct wm_record *rec)
 	s->time_value = (struct wm_value){ wm_buf_span(&s->time_text), WM_KIND_TEXT };
 }
 
-/* The record's event time: its column, or two of them joined. */
+/* The record's event time: its column, or two of them joined; a column with the name of both and the plus wins. */
 static inline const struct wm_value *
 time_value(struct stream *s, const struct wm_record *rec)
 {
 	if (s->time_fields_count == 1)
 		return &rec->fields[s->time_fields[0]];
+	if (rec->fields[s->time_whole].kind != WM_KIND_NULL)
+		return &rec->fields[s->time_whole];
 	join_time(s, rec);
 	return &s->time_value;
 }

@@ -138,6 +138,7 @@ struct stream {
 	struct wm_instant_parser *time_parser;
 	const char *time_name; /* of the event time's column, as typed */
 	size_t time_fields[TIME_COLUMNS_MAX];
+	size_t time_whole; /* of two: that of the name as a whole, plus included, which records may have instead */
 	size_t time_fields_count;
 	struct wm_value time_value;              /* of two columns */
 	struct wm_buf time_text;                 /* and its text */

@@ -59,6 +59,9 @@ open_times(struct stream *s)
 		column = "time";
 	s->time_name = column == NULL ? BAND_TIME : column;
 	rest = wm_span_of(s->time_name);
+	struct wm_span second = rest;
+	if (wm_list_next(&second, '+', &part) && second.data != NULL)
+		s->time_whole = inputs_want_optional(s->inputs, rest);
 	if (column == NULL)
 		s->time_fields[s->time_fields_count++] = inputs_want_optional(s->inputs, rest);
 	else

@@ -465,7 +465,8 @@ warn_unseen_columns(const struct stream *s)
 
 	if (s->run->report.rows_in == s->run->report.rows_punctuation || (s->partner != NULL && !s->has_records))
 		return false;
-	for (size_t i = 0; i < s->time_fields_count; i++)
+	bool has_whole = s->time_fields_count == 2 && inputs_column_seen(s->inputs, s->time_whole);
+	for (size_t i = 0; i < s->time_fields_count && !has_whole; i++)
 		is_any |= warn_unseen(s, s->time_fields[i], s->time_name, "-t");
 	if (common->source_column != NULL)
 		is_any |= warn_unseen(s, s->source_field, common->source_column, "--source");

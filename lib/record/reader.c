@@ -639,6 +639,26 @@ fix_stream(struct wm_reader *reader)
 	reader->line_end = reader->input_line_end;
 }
 
+/*
+ * Whether a name is one side of a plus in the name of an optional column that the input has: then it need not be there
+ * itself. "Time (GMT+1)" is asked for as a whole and, should the input not have that, as the two columns "Time (GMT" and "1)".
+ */
+static bool
+is_part_of_whole(const struct wm_reader *reader, const struct wm_header *header, struct wm_span name)
+{
+	for (size_t i = 0; i < reader->wants_count; i++) {
+		struct wm_span whole = name_of(&reader->wants[i]);
+		size_t rest = whole.len - name.len;
+
+		if (!reader->is_optional[i] || whole.len <= name.len || !wm_header_has(header, whole))
+			continue;
+		if ((whole.data[name.len] == '+' && wm_span_equal(wm_span(whole.data, name.len), name)) ||
+			(whole.data[rest - 1] == '+' && wm_span_equal(wm_span(whole.data + rest, name.len), name)))
+			return true;
+	}
+	return false;
+}
+
 /* Sets where in the input the wanted columns are; header is the input's. */
 static bool
 find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_err *err)
@@ -656,7 +676,7 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 
 		reader->fields[i] = NO_FIELD;
 		reader->values[i] = (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
-		if (reader->is_optional[i] && !wm_header_has(header, name))
+		if (!wm_header_has(header, name) && (reader->is_optional[i] || is_part_of_whole(reader, header, name)))
 			continue;
 		is_well = wm_header_find(header, name, place.data, &index, err);
 		reader->fields[i] = (uint32_t)index;
