@@ -69,6 +69,17 @@ add_keys(struct results *results, struct stream *s)
 	wm_buf_release(&name);
 }
 
+static bool
+takes(const void *self, const struct wm_reading *readings, size_t *column)
+{
+	const struct results *results = self;
+
+	if (wm_agg_takes(results->agg, readings + results->keys_count, column))
+		return true;
+	*column += results->keys_count;
+	return false;
+}
+
 void
 results_open(struct results *results, struct stream *s, const struct cli_common *common, const struct wm_agg *agg,
 	const struct results_options *options)
@@ -91,6 +102,8 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 
 		stream_want(s, wm_agg_column(agg, i), need);
 	}
+	if (wm_agg_has_guards(agg))
+		stream_guard(s, takes, results);
 	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
 		add_name(results, wm_agg_output_name(agg, i));
 	if (options->has_panes) {

@@ -306,7 +306,18 @@ admit_line(struct stream *s)
 	return false;
 }
 
-/* Reads the record's event time and numbers; false if it was rejected. */
+/* Whether the numbers that this record needs are there. */
+static __attribute__((noinline)) bool
+admit_guarded(struct stream *s)
+{
+	size_t column;
+
+	return s->takes(s->taker, s->readings, &column) ||
+		reject_field(s, "bad-number", s->wanted[column].name, &s->event_time_us, "no number",
+			s->readings[column].value.text, NULL);
+}
+
+/* Reads the record's event time and numbers, which come last; false if it was rejected. */
 static ALWAYS_INLINE bool
 admit(struct stream *s, bool is_plain)
 {
@@ -323,6 +334,10 @@ admit(struct stream *s, bool is_plain)
 			s->event_time_us < s->facts.not_before_us ? "event time before --not-before"
 								  : "event time after --not-after",
 			time->text, NULL);
+	if (!is_plain && s->reads_arrival && !admit_arrival(s))
+		return false;
+	if (s->passing != NULL && !admit_line(s))
+		return false;
 	const struct wm_value *fields = s->rec.fields;
 	const struct wanted *wanted = s->wanted, *end = wanted + s->wanted_count;
 	for (struct wm_reading *reading = s->readings; wanted < end; wanted++, reading++) {
@@ -346,7 +361,7 @@ admit(struct stream *s, bool is_plain)
 			return reject_field(
 				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
 	}
-	return (is_plain || !s->reads_arrival || admit_arrival(s)) && (s->passing == NULL || admit_line(s));
+	return is_plain || s->takes == NULL || admit_guarded(s);
 }
 
 static void
@@ -389,7 +404,8 @@ has_plain_records(const struct stream *s)
 {
 	return s->is_each && s->common->position == NULL && !s->has_sources && !s->band.is_there &&
 		!s->facts.is_bounded && !s->facts.is_in_order && !s->reads_arrival && s->time_fields_count == 1 &&
-		s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing;
+		s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing &&
+		s->takes == NULL;
 }
 
 /* Whether one of the columns that the tool asked for is null. */

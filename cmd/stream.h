@@ -97,6 +97,13 @@ size_t stream_want(struct stream *s, struct wm_span name, enum stream_need need)
 /* Asks for each column of a comma list, as a text; returns how many (NULL: 0). More than WM_KEYS_MAX exit 2. */
 size_t stream_want_keys(struct stream *s, const char *option, const char *list);
 
+/*
+ * Of numbers that only some records need: takes() says whether a record has those that it needs, else which of the columns asked for has none;
+ * such a record is rejected (bad-number). Before stream_begin().
+ */
+void stream_guard(struct stream *s, bool (*takes)(const void *self, const struct wm_reading *readings, size_t *column),
+	const void *self);
+
 /* The same for STREAM_LENGTH: unit_us is what a number counts; 0: texts such as "30s". */
 size_t stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us);
 

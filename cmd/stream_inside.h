@@ -149,6 +149,8 @@ struct stream {
 	struct wanted *wanted;
 	struct wm_reading *readings;
 	size_t wanted_count;
+	bool (*takes)(const void *self, const struct wm_reading *readings, size_t *column); /* NULL: every record */
+	const void *taker;
 
 	struct sources sources;
 	bool has_sources;    /* more than the one that all records are of, or one that can be idle */

@@ -217,6 +217,14 @@ stream_want_keys(struct stream *s, const char *option, const char *list)
 	return count;
 }
 
+void
+stream_guard(struct stream *s, bool (*takes)(const void *self, const struct wm_reading *readings, size_t *column),
+	const void *self)
+{
+	s->takes = takes;
+	s->taker = self;
+}
+
 size_t
 stream_want_length(struct stream *s, struct wm_span name, int64_t unit_us)
 {

@@ -269,3 +269,16 @@ ragged 5   3"
 	[ "$status" = 0 ]
 	assert_output ""
 }
+
+@test "a row with several faults: its time, then its arrival, then its numbers" {
+	printf '%s\n' ts,at,v x,y,z 2025-11-29T10:00:00.5Z,y,z 2025-11-29T10:00:01Z,2025-11-28T10:00:00Z,z \
+		2025-11-29T10:00:02Z,2025-11-29T10:00:02Z,z 2025-11-29T10:00:03Z,2025-11-29T10:00:03Z,1 >in.csv
+	run -0 window -q -t ts --ingest at --max-ahead 1h --tumbling 1m -a sum:v --rejects rejects --report r in.csv
+	assert_equal "$(jq -r .reason rejects | xargs)" "bad-time bad-ingest implausible-time bad-number"
+	run -0 window -q -t ts --ingest at --max-ahead 1h --session column:v,s --rejects rejects --overwrite --report r in.csv
+	assert_equal "$(jq -r .reason rejects | xargs)" "bad-time bad-ingest implausible-time bad-gap"
+	# of a row that is rejected for a number nothing counts, not its time either
+	printf '%s\n' ts,v 2025-11-29T10:00:00.5Z,1 2025-11-29T11:00:00Z,x 2025-11-29T10:00:01Z,2 >in.csv
+	run -0 window -q -t ts -w 0s --tumbling 1m -a sum:v --rejects rejects --overwrite in.csv
+	assert_line --index 1 2025-11-29T10:00:00Z,2025-11-29T10:01:00Z,3
+}

@@ -96,6 +96,24 @@ add_rest(const struct wm_agg *agg, const struct wm_measure *measure, void *cell,
 	}
 }
 
+bool
+wm_agg_takes(const struct wm_agg *agg, const struct wm_reading *readings, size_t *column)
+{
+	for (const struct wm_branch *branch = agg->all.next; branch != NULL; branch = branch->next) {
+		if (!wm_condition_holds(&branch->condition, &readings[branch->condition.column]))
+			continue;
+		for (const struct wm_measure *measure = branch->measures; measure != NULL; measure = measure->next) {
+			const struct wm_reading *reading = &readings[measure->column];
+
+			if (!measure->needs_number || reading->is_empty || reading->is_number)
+				continue;
+			*column = measure->column;
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Without a call that it has to return from: then no register is to be saved. */
 void
 wm_agg_cell_add(const struct wm_agg *agg, void *cell, struct wm_arena *arena, const struct wm_reading *readings,

@@ -56,10 +56,15 @@ void wm_agg_free(struct wm_agg *agg);
 size_t wm_agg_columns_count(const struct wm_agg *agg);
 struct wm_span wm_agg_column(const struct wm_agg *agg, size_t column); /* as written, with its escapes */
 
-/*
- * A value that is no number rejects the row, whether or not it fulfils the condition: sum, avg, var, stddev, median, pNN.
- */
+/* A value that is no number rejects the row: sum, avg, var, stddev, median, pNN of all rows. */
 bool wm_agg_column_needs_number(const struct wm_agg *agg, size_t column);
+
+/*
+ * Whether numbers are needed of rows that fulfil a condition alone; and whether those of a row are there: false for one that is no number
+ * where its condition holds, with its column.
+ */
+bool wm_agg_has_guards(const struct wm_agg *agg);
+bool wm_agg_takes(const struct wm_agg *agg, const struct wm_reading *readings, size_t *column);
 
 /* It is looked at whether it is a number: by those, by min and max, and by most conditions. */
 bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column);
@@ -76,7 +81,7 @@ size_t wm_agg_cell_bytes(const struct wm_agg *agg); /* a multiple of 16 */
 void wm_agg_cell_init(const struct wm_agg *agg, void *cell);
 
 /*
- * Takes in one row. readings[i] is the field of column i; where the column needs a number it is a number or empty
+ * Takes in one row. readings[i] is the field of column i; where the column needs a number it is a number or empty, and wm_agg_takes() it
  * (the caller has rejected the others before). Texts that are kept are copied into the arena (a text that
  * grows no longer reuses its place).
  */

@@ -57,24 +57,35 @@ wm_condition_init(struct wm_condition *condition, size_t column, struct wm_span 
 			names[found]);
 	*condition = (struct wm_condition){ .column = column, .comparison = found };
 	wm_reading_take(&condition->value, &text);
-	condition->reads_number = condition->value.is_number || (found != WM_EQ && found != WM_NE);
+	condition->reads_number = condition->value.is_number;
 	return true;
+}
+
+/* <0, 0, >0 of two numbers. */
+static int
+compare_numbers(const struct wm_reading *a, const struct wm_reading *b)
+{
+	return a->number.is_exact && b->number.is_exact
+		? wm_decimal_compare_exact(&a->number, &b->number)
+		: wm_decimal_compare(&a->number, a->value.text, &b->number, b->value.text);
 }
 
 bool
 wm_condition_holds(const struct wm_condition *condition, const struct wm_reading *field)
 {
 	const struct wm_reading *value = &condition->value;
+	bool are_numbers = condition->reads_number && field->is_number;
+	bool is_order = condition->comparison != WM_EQ && condition->comparison != WM_NE;
 	int order;
 
-	if (field->is_empty)
+	if (field->is_empty || (is_order && condition->reads_number && !field->is_number))
 		return false;
-	if (!condition->reads_number)
-		return wm_span_equal(field->value.text, value->value.text) == (condition->comparison == WM_EQ);
-	if (field->is_number && value->is_number && field->number.is_exact && value->number.is_exact)
-		order = wm_decimal_compare_exact(&field->number, &value->number);
+	if (are_numbers)
+		order = compare_numbers(field, value);
+	else if (is_order)
+		order = wm_span_compare(field->value.text, value->value.text);
 	else
-		order = wm_reading_compare(field, value);
+		order = wm_span_equal(field->value.text, value->value.text) ? 0 : 1;
 	switch (condition->comparison) {
 	case WM_EQ:
 		return order == 0;

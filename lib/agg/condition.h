@@ -2,9 +2,9 @@
 /*
  * condition - a comparison that some rows of a group fulfil: "status:ge:500".
  *
- * Where the field and the value are both numbers they compare by value. Else they are
- * texts: equal where their bytes are, and in order numbers stand before
- * texts and texts by their bytes, as for min and max. An empty field fulfils no
+ * Equal: by value where the field and the value are both numbers, else by their
+ * bytes. In order: where the value is a number, numbers alone fulfil the
+ * condition, by value; else all are compared as bytes. An empty field fulfils no
  * condition, not even ne. A condition rejects no row.
  */
 #ifndef WM_AGG_CONDITION_H
@@ -24,7 +24,7 @@ struct wm_condition {
 	size_t column; /* whose field is compared: an index of the caller's */
 	enum wm_comparison comparison;
 	struct wm_reading value;
-	bool reads_number; /* else only whether the bytes are equal is asked */
+	bool reads_number; /* the value is one; else only bytes are compared */
 };
 
 /* Fails (WM_ERR_USAGE) on an unknown comparison and an empty value. The value has its escapes undone. */

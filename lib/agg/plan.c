@@ -206,7 +206,13 @@ add_output(struct wm_agg *agg, const struct piece *piece, const struct wm_functi
 		struct wm_column *column = &agg->columns[output->measure->column];
 
 		output->measure->parts |= function->parts;
-		column->needs_number |= function->needs == WM_NEEDS_NUMBER;
+		if (function->needs == WM_NEEDS_NUMBER) {
+			bool is_of_all = branch == &agg->all;
+
+			output->measure->needs_number = true;
+			column->needs_number |= is_of_all;
+			column->is_guarded |= !is_of_all;
+		}
 		column->reads_number |= (function->parts & NUMBERS) != 0;
 	}
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
@@ -387,6 +393,15 @@ wm_agg_column_needs_number(const struct wm_agg *agg, size_t column)
 {
 	assert(column < agg->columns_count);
 	return agg->columns[column].needs_number;
+}
+
+bool
+wm_agg_has_guards(const struct wm_agg *agg)
+{
+	for (size_t i = 0; i < agg->columns_count; i++)
+		if (agg->columns[i].is_guarded && !agg->columns[i].needs_number)
+			return true;
+	return false;
 }
 
 bool

@@ -27,7 +27,8 @@ struct wm_function;
 struct wm_measure {
 	struct wm_measure *next; /* of the branch */
 	size_t column;
-	unsigned parts;              /* WM_PART_BIT() of each */
+	unsigned parts; /* WM_PART_BIT() of each */
+	bool needs_number;
 	uint32_t at[WM_PARTS_COUNT]; /* in the cell, of those that it has */
 };
 
@@ -52,7 +53,8 @@ struct wm_output {
 
 struct wm_column {
 	struct wm_span text; /* with its escapes */
-	bool needs_number;
+	bool needs_number;   /* of every row */
+	bool is_guarded;     /* of rows that fulfil a condition, a number is needed */
 	bool reads_number;
 };
 

@@ -134,12 +134,23 @@ test_plan(void)
 	tap_ok(wm_agg_columns_count(agg) == 0, "a count has no column");
 	wm_agg_free(agg);
 
-	/* columns of conditions are columns like others: read as numbers unless only bytes are asked for, and never needed */
+	/* columns of conditions are columns like others: read as numbers where they are compared with one, and never needed */
 	agg = plan_of("errors=count:status:ge:500,err_share=share:status:ge:500,sum:status,p99.9:ms:if:method:eq:GET,"
 		      "count:method:lt:P,count:path:ne:/a\\,b\\:c\\=d,distinct:path");
 	static const char *const more[] = { "status", "method", "ms", "path" };
-	static const bool more_needs[] = { true, false, true, false }, more_reads[] = { true, true, true, false };
+	static const bool more_needs[] = { true, false, false, false }, more_reads[] = { true, false, true, false };
 	tap_int((int64_t)wm_agg_columns_count(agg), 4, "columns of conditions stand once too");
+	tap_ok(wm_agg_has_guards(agg), "ms is needed of a GET alone");
+	struct wm_reading row[4];
+	const char *texts[4] = { "200", "POST", "-", "/" };
+	size_t column = 77;
+	for (size_t i = 0; i < 4; i++)
+		wm_reading_take(&row[i], &(struct wm_value){ wm_span_of(texts[i]), WM_KIND_TEXT });
+	tap_ok(wm_agg_takes(agg, row, &column), "so a POST has none");
+	row[1].value.text = wm_span_of("GET");
+	tap_ok(!wm_agg_takes(agg, row, &column) && column == 2, "and a GET without one is told by its column");
+	wm_reading_take(&row[2], &(struct wm_value){ wm_span_of(""), WM_KIND_TEXT });
+	tap_ok(wm_agg_takes(agg, row, &column), "nothing is no text");
 	for (size_t i = 0; i < 4; i++) {
 		tap_span(wm_agg_column(agg, i), more[i], "a column");
 		tap_ok(wm_agg_column_needs_number(agg, i) == more_needs[i], "%s needs a number: %d", more[i],
