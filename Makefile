@@ -67,7 +67,7 @@ UNIT_BINARIES := $(UNIT:%=$B/unit/test_%)
 FUZZ_BINARIES := $(FUZZ:%=$B/fuzz/fuzz_%)
 SOURCES := $(wildcard cmd/*.[ch] lib/*/*.[ch] lib/*/*.cc tests/*/*.[ch])
 
-.PHONY: all unit tests check check-asan crash mutants fuzz bench bench-merge format install uninstall clean
+.PHONY: all unit tests check check-asan crash crossed mutants fuzz bench bench-merge format install uninstall clean
 .SECONDARY:
 
 all: $(TOOL_BINARIES)
@@ -116,9 +116,13 @@ tests: all unit $(FUZZ_BINARIES) $(FAULTS:%=$B/tests/fault/%.so)
 check: tests
 	WM_BIN=$B tests/run
 
-# More of the same: a thousand processes killed at random moments.
+# More of the same: a thousand processes killed at random moments, thousands of random command lines (`make crossed N=20000`).
 crash: tests
 	WM_BIN=$B tests/crash/crash.py 1000
+
+N ?= 5000
+crossed: tests
+	WM_BIN=$B tests/crossed/crossed.py $(N)
 
 # Are the tests good? Each line that tests/mutants/table.py breaks must make one fail.
 mutants:
