@@ -26,7 +26,7 @@ from table import MUTANTS
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TREE = ROOT / "build/mutants"
 BIN = "build/dev"
-SECONDS = 600
+SECONDS = 300
 
 
 def misfit(mutant):
