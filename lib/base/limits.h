@@ -23,6 +23,11 @@
 /* Read at once, and the first size of the read buffer: past this, larger reads gain nothing. */
 #define WM_READ_BYTES ((size_t)1 << 20)
 
+/* Parentheses of a --pattern one within the other, and its length once {n} is written out: libc goes one call deeper for each of the one, and takes
+   memory for the square of the other. */
+#define WM_PATTERN_DEPTH_MAX 100
+#define WM_PATTERN_SIZE_MAX 10000
+
 /* Columns of one CSV header: an index of a field fits 16 bits. */
 #define WM_COLUMNS_MAX 65535
 

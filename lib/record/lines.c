@@ -526,6 +526,58 @@ find_other_dialect(const char *at)
 	return NULL;
 }
 
+/* How many times at most the braces at at repeat what stands before them: 1 where they are none that libc takes. */
+static size_t
+times_of(const char *at)
+{
+	char *end;
+	unsigned long times = strtoul(at + 1, &end, 10);
+
+	if (*end == ',' && end[1] >= '0' && end[1] <= '9')
+		times = strtoul(end + 1, &end, 10);
+	else if (*end == ',')
+		times++;
+	return times > WM_PATTERN_SIZE_MAX ? WM_PATTERN_SIZE_MAX + 1 : times == 0 ? 1 : times;
+}
+
+/*
+ * What would take libc more stack or memory than any log line is worth; NULL if there is nothing of it. A parenthesis
+ * in brackets counts as one: that can only refuse what nobody writes.
+ */
+static const char *
+find_excess(const char *at)
+{
+	/* Of each parenthesis that is open, how long what stands in it is, and how long the last part of that. */
+	size_t sizes[WM_PATTERN_DEPTH_MAX + 1] = { 0 }, last = 0, depth = 0;
+
+	for (; *at != '\0'; at++) {
+		if (*at == '(') {
+			if (depth == WM_PATTERN_DEPTH_MAX)
+				return "its parentheses are nested too deep: 100 are allowed";
+			sizes[++depth] = 0;
+			continue;
+		}
+		if (*at == '{') {
+			size_t times = times_of(at);
+
+			sizes[depth] += last * (times - 1);
+			last *= times;
+			while (at[1] != '\0' && strchr("0123456789,}", at[1]) != NULL && *at != '}')
+				at++;
+		} else if (*at == ')' && depth > 0) {
+			last = sizes[depth--] + 1;
+			sizes[depth] += last;
+		} else {
+			at += *at == '\\' && at[1] != '\0';
+			last = 1;
+			sizes[depth]++;
+		}
+		if (sizes[depth] > WM_PATTERN_SIZE_MAX)
+			return "it is too long, with its {n} written out: 10000 characters are allowed";
+	}
+	return NULL;
+}
+
 /* The index of the next name of a list that there may be; SIZE_MAX where it is no column. */
 static size_t
 next_column(const struct wm_lines *lines, const char **list)
@@ -600,6 +652,8 @@ take_pattern(struct wm_lines *lines, const char *pattern, const struct wm_header
 				return false;
 	} else {
 		wrong = find_other_dialect(pattern);
+		if (wrong == NULL)
+			wrong = find_excess(pattern);
 		if (wrong != NULL)
 			return refuse_pattern(err, pattern, wrong);
 		if (!add_way(

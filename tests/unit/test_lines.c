@@ -349,6 +349,45 @@ check_pattern(const char *pattern, const char *names, const char *line, const ch
 	wm_lines_free(lines);
 }
 
+/* A pattern that is made of parts, so many of each: whether it is taken. */
+static void
+check_excess(
+	const char *open, int opens, const char *middle, const char *close, int closes, bool is_fine, const char *name)
+{
+	struct wm_buf pattern;
+	struct wm_header none = { 0 };
+	struct wm_err err = { 0 };
+
+	wm_buf_init(&pattern, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < opens; i++)
+		wm_buf_add_text(&pattern, open);
+	wm_buf_add_text(&pattern, middle);
+	for (int i = 0; i < closes; i++)
+		wm_buf_add_text(&pattern, close);
+	wm_buf_add_byte(&pattern, '\0');
+	struct wm_lines *lines = wm_lines_new(WM_FORMAT_LINES, pattern.data, &none, &err);
+	tap_ok((lines != NULL) == is_fine && (is_fine || err.code == WM_ERR_USAGE), "%s", name);
+	wm_lines_free(lines);
+	wm_buf_release(&pattern);
+}
+
+/* What libc has no bound for. */
+static void
+test_excess(void)
+{
+	check_excess("(", WM_PATTERN_DEPTH_MAX, "a", ")", WM_PATTERN_DEPTH_MAX, true, "parentheses as deep as may be");
+	check_excess("(", WM_PATTERN_DEPTH_MAX + 1, "a", ")", WM_PATTERN_DEPTH_MAX + 1, false, "and one deeper");
+	check_excess("(", 20000, "a", ")", 20000, false, "20 000 of them");
+	check_excess("(", 20000, "", "", 0, false, "that do not end");
+	check_excess("a", WM_PATTERN_SIZE_MAX - 2, "(b)", "", 0, true, "a pattern as long as may be");
+	check_excess("a", WM_PATTERN_SIZE_MAX - 1, "(b)", "", 0, false, "and one longer");
+	check_excess("(", 1, "a", "{99}", 1, false, "a parenthesis that does not end");
+	check_excess("", 0, "(a{100}){99}", "", 0, true, "repetitions of repetitions");
+	check_excess("", 0, "(a{100}){101}", "", 0, false, "too many");
+	check_excess("(((", 1, "a", "{255})", 3, false, "some gigabytes of them");
+	check_excess("", 0, "([0-9]{1,3}[.]){3}([0-9]{1,3}) [[]([^]{]*)[]] (.*)", "", 0, true, "what a log needs");
+}
+
 static void
 test_patterns(void)
 {
@@ -361,6 +400,7 @@ test_patterns(void)
 		"brackets hold what outside would be refused");
 	check_pattern("([]*?]+)", "", "a]?*]", "]?*]", "also behind a bracket that is one of them");
 	check_pattern("\\@(.*)", "", "@a", "a", "a pattern that begins with @");
+	test_excess();
 	check_pattern("(\\d+)", "", "", "pattern '(\\d+)': \\d is not known: write [0-9] (in brackets 0-9)", "\\d");
 	check_pattern("([\\d.]+)", "", "", "pattern '([\\d.]+)': \\d is not known: write [0-9] (in brackets 0-9)",
 		"\\d in brackets");
