@@ -49,13 +49,27 @@ wm_utf8_len(const char *text, size_t len)
 	return want;
 }
 
-/* Writes a character to out and returns its bytes; U+FFFD in place of a surrogate and of what is beyond U+10FFFF. */
+/*
+ * Half of a surrogate pair that a text begins with, in the three bytes of WTF-8; 0 where it begins with none. UTF-8 has
+ * no such character, but \u escapes of JSON can write it.
+ */
+static inline uint32_t
+wm_utf8_surrogate(const char *text, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	if (len < 3 || at[0] != 0xED || (at[1] & 0xE0) != 0xA0 || (at[2] & 0xC0) != 0x80)
+		return 0;
+	return UINT32_C(0xD000) | (at[1] & UINT32_C(0x3F)) << 6 | (at[2] & UINT32_C(0x3F));
+}
+
+/* Writes a character, or half of a surrogate pair, to out and returns its bytes; U+FFFD in place of what is beyond U+10FFFF. */
 static inline size_t
 wm_utf8_put(uint32_t code, char out[WM_UTF8_LEN_MAX])
 {
 	static const unsigned char first[] = { 0, 0xC0, 0xE0, 0xF0 };
 
-	if ((code >= 0xD800 && code < 0xE000) || code > 0x10FFFF)
+	if (code > 0x10FFFF)
 		code = 0xFFFD;
 	unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
 

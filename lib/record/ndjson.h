@@ -9,7 +9,9 @@
  * whatever stands in its neighbours, and whichever columns are asked for.
  *
  * A number may have any size. A \u escape that is half of a surrogate pair is
- * well-formed JSON: it reads as U+FFFD.
+ * well-formed JSON: it is read as the three bytes that it would have in UTF-8
+ * (WTF-8), so that two of them differ, and is written as the escape again. An
+ * object has at most WM_COLUMNS_MAX members, as each may become a column.
  */
 #ifndef WM_RECORD_NDJSON_H
 #define WM_RECORD_NDJSON_H

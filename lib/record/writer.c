@@ -460,13 +460,17 @@ wm_json_put_string(struct wm_buf *out, struct wm_span text)
 		}
 		wm_buf_add(out, text.data + plain, at - plain);
 		const char *found = byte == '\0' ? NULL : strchr(escaped, byte);
-		if (len == 0)
+		uint32_t half = len == 0 ? wm_utf8_surrogate(text.data + at, text.len - at) : 0;
+		if (half != 0)
+			wm_buf_addf(out, "\\u%04x", (unsigned)half);
+		else if (len == 0)
 			wm_buf_add_text(out, "\\ufffd");
 		else if (found != NULL)
 			wm_buf_add(out, (char[]){ '\\', letters[found - escaped] }, 2);
 		else
 			wm_buf_addf(out, "\\u%04x", byte);
-		plain = ++at;
+		at += half != 0 ? 3 : 1;
+		plain = at;
 	}
 	if (plain < text.len)
 		wm_buf_add(out, text.data + plain, text.len - plain);

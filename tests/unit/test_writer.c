@@ -176,6 +176,8 @@ test_json(void)
 	check_string(wm_span_of("\xff"
 				"a\xc3(\xe2\x82"),
 		"\"\\ufffda\\ufffd(\\ufffd\\ufffd\"");
+	check_string(wm_span_of("\xed\xa0\xbd\xed\xb0\x80\xed\x9f\xbf\xed\xa0"),
+		"\"\\ud83d\\udc00\xed\x9f\xbf\\ufffd\\ufffd\"");
 	check_string(wm_span_of("\xf0\x9f\x98\x80"), "\"\xf0\x9f\x98\x80\"");
 	for (int i = 0; i < 200000 && is_well; i++) {
 		char text[8];
