@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
+
+#define SLOTS_FIRST 32
 
 /* ---- columns ---- */
 
@@ -23,7 +26,43 @@ wm_columns_release(struct wm_columns *columns)
 	for (size_t i = 0; i < columns->count; i++)
 		free((void *)(uintptr_t)columns->names[i].data);
 	free(columns->names);
+	free(columns->slots);
 	*columns = (struct wm_columns){ 0 };
+}
+
+/* The slot of the first column of a name, or a free one. */
+static uint32_t *
+slot_of(const struct wm_columns *columns, struct wm_span name)
+{
+	size_t mask = columns->slots_count - 1, at = wm_hash(name, 0) & mask;
+
+	while (columns->slots[at] != 0 && !wm_span_equal(columns->names[columns->slots[at] - 1], name))
+		at = (at + 1) & mask;
+	return &columns->slots[at];
+}
+
+static void
+enter(const struct wm_columns *columns, size_t column)
+{
+	uint32_t *slot = slot_of(columns, columns->names[column]);
+
+	if (*slot == 0)
+		*slot = (uint32_t)column + 1;
+}
+
+/* A new table, at most a quarter full. */
+static void
+enter_all(struct wm_columns *columns)
+{
+	size_t count = SLOTS_FIRST;
+
+	while (count < 4 * columns->count)
+		count *= 2;
+	free(columns->slots);
+	columns->slots = wm_calloc(count, sizeof(columns->slots[0]));
+	columns->slots_count = count;
+	for (size_t i = 0; i < columns->count; i++)
+		enter(columns, i);
 }
 
 void
@@ -31,6 +70,10 @@ wm_columns_append(struct wm_columns *columns, struct wm_span name)
 {
 	columns->names = wm_grown(columns->names, columns->count, &columns->capacity, sizeof(columns->names[0]));
 	columns->names[columns->count++] = wm_span(wm_memdup(name.data, name.len), name.len);
+	if (2 * columns->count > columns->slots_count)
+		enter_all(columns);
+	else
+		enter(columns, columns->count - 1);
 }
 
 void
@@ -50,8 +93,11 @@ wm_columns_append_header(struct wm_columns *columns, struct wm_span line)
 void
 wm_columns_trim(struct wm_columns *columns, size_t count)
 {
+	if (columns->count <= count)
+		return;
 	while (columns->count > count)
 		free((void *)(uintptr_t)columns->names[--columns->count].data);
+	enter_all(columns);
 }
 
 void
@@ -64,13 +110,12 @@ wm_columns_settle(struct wm_columns *columns)
 bool
 wm_columns_find(const struct wm_columns *columns, struct wm_span name, size_t *column)
 {
-	for (size_t i = 0; i < columns->count; i++) {
-		if (wm_span_equal(columns->names[i], name)) {
-			*column = i;
-			return true;
-		}
-	}
-	return false;
+	const uint32_t *slot = columns->count == 0 ? NULL : slot_of(columns, name);
+
+	if (slot == NULL || *slot == 0)
+		return false;
+	*column = *slot - 1;
+	return true;
 }
 
 /* The column of a member. Records mostly have the same members in the same order, so that the one at guess is tried first. */
@@ -141,7 +186,7 @@ hex4(const char *at)
 	return code;
 }
 
-/* What a JSON string says, its quotes included in raw; said has room for it. Half of a surrogate pair is U+FFFD. */
+/* What a JSON string says, its quotes included in raw; said has room for it. Half of a surrogate pair is kept (ndjson.h). */
 static struct wm_span
 unescape(struct wm_span raw, struct wm_buf *said)
 {

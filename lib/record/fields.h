@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/buf.h"
@@ -30,6 +31,8 @@ struct wm_columns {
 	struct wm_span *names; /* the texts are copies */
 	size_t count;
 	size_t capacity;
+	uint32_t *slots; /* a hash table: 0, or the number of a column, from 1, the first of its name */
+	size_t slots_count;
 	bool is_settled;
 	size_t settled_count; /* where is_settled */
 };

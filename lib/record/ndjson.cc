@@ -195,7 +195,7 @@ hex_value(const char *at)
 	return value;
 }
 
-/* What stands behind a \u. Sets *at behind all that it took. */
+/* What stands behind a \u; half of a surrogate pair is kept as it is. Sets *at behind all that it took. */
 bool
 unescape_unicode(wm_ndjson *nd, const char **at, const char *end)
 {
@@ -448,7 +448,9 @@ walk_object(wm_ndjson *nd, node *parent, int depth)
 			return false;
 		char separator = take_separator(nd, '}');
 		if (separator != ',')
-			return separator != '\0';
+			return separator != '\0' &&
+				(i < WM_COLUMNS_MAX || depth > 1 ||
+					fail(nd, "more than 65535 members", base + nd->index[-1]));
 	}
 }
 

@@ -112,9 +112,10 @@ test_values(void)
 	check("s", "{\"s\":\"tab\\tnl\\n\\/\\\\\\\"\\b\\f\\r\"}\n", "t(tab\tnl\n/\\\"\b\f\r)");
 	check("f", "{\"f\":\"caf\\u00e9 \\u20AC \\ud83d\\ude00!\"}\n", "t(caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80!)");
 	check("a b", "{\"a\":\"\\ud800\",\"b\":\"\\udc00x\\ud800\\u0041\\ud800\\\\\"}\n",
-		"t(\xef\xbf\xbd)t(\xef\xbf\xbdx\xef\xbf\xbd"
-		"A\xef\xbf\xbd\\)");
-	check("a", "{\"a\":\"\\ud83d\\ue000\"}\n", "t(\xef\xbf\xbd\xee\x80\x80)");
+		"t(\xed\xa0\x80)t(\xed\xb0\x80x\xed\xa0\x80"
+		"A\xed\xa0\x80\\)");
+	check("a", "{\"a\":\"\\ud83d\\ue000\"}\n", "t(\xed\xa0\xbd\xee\x80\x80)");
+	check("\xed\xa0\xbd \xed\xb0\x80", "{\"\\ud83d\":1,\"\\udc00\":2,\"\\ufffd\":3}\n", "n(1)n(2)");
 	check("a b", "{\"a\":\"1\\n\",\"b\":\"2\\n\"}\n{\"a\":\"3\",\"b\":\"4\\t\"}\n", "t(1\n)t(2\n) t(3)t(4\t)");
 	check("naïve", "{\"na\xc3\xafve\":1}\n{\"na\\u00efve\":2}\n{\"\\u006ea\\u00EFve\":3}\n", "n(1) n(2) n(3)");
 }
@@ -344,6 +345,27 @@ test_against_model(void)
 	wm_ndjson_free(ndjson);
 }
 
+/* An object of so many members: what is said of the line. */
+static void
+test_members(int members, const char *want)
+{
+	size_t count;
+	struct wm_ndjson *ndjson = reader_of("m7", &count);
+	struct wm_buf text, out;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&out, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < members; i++)
+		wm_buf_addf(&text, "%c\"m%d\":%d", i == 0 ? '{' : ',', i, i);
+	wm_buf_add_text(&text, "}\n{\"m7\":\"next\"}\n");
+	read_lines(ndjson, count, wm_buf_span(&text), &out);
+	wm_buf_add_byte(&out, '\0');
+	tap_text(out.data, want, members > WM_COLUMNS_MAX ? "one member too many" : "as many members as there may be");
+	wm_buf_release(&out);
+	wm_buf_release(&text);
+	wm_ndjson_free(ndjson);
+}
+
 int
 main(void)
 {
@@ -352,6 +374,8 @@ main(void)
 	test_repeated();
 	test_order_changes();
 	test_malformed();
+	test_members(WM_COLUMNS_MAX, "n(7) t(next)");
+	test_members(WM_COLUMNS_MAX + 1, "bad t(next)");
 	test_depth(WM_JSON_DEPTH_MAX, "ok");
 	test_depth(WM_JSON_DEPTH_MAX + 1, "bad");
 	test_wide_and_long();
