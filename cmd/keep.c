@@ -419,6 +419,7 @@ open_resume(struct keep *keep)
 		.path = common->checkpoint,
 		.mode = (enum resume_mode)common->resume,
 		.new_output = common->new_output,
+		.writes_anew = keep->state != NULL && keep->state->writes_anew,
 		.file_age_max_us = common->max_file_age.us,
 		.state_bytes_max = common->state_bytes_max == 0 ? UINT64_MAX : common->state_bytes_max,
 		.options = keep->options.options,

@@ -47,6 +47,7 @@ struct keep_state {
 	size_t (*bytes)(const void *self);             /* what it takes in memory, near enough; NULL: next to nothing */
 	bool is_bound_by_delay;                        /* what the watermark has passed is forgotten */
 	const char *bound;     /* what else bounds it, for a message: "fewer keys (-g)"; NULL: nothing */
+	bool writes_anew;      /* results of a run are those of all runs: they may take the place of what is there */
 	bool is_gone_by_flush; /* what is written at the end of time is all of it */
 };
 

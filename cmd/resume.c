@@ -1252,8 +1252,9 @@ check_output(struct resume *r, const struct written *written, struct wm_err *err
 	if (output->length < written->length)
 		return wm_err_set(err, WM_ERR_IO,
 			"%s: has %" PRIu64 " bytes, and %" PRIu64
-			" were written: put them back, or take it as it is with --new-output",
-			output->path, output->length, written->length);
+			" were written%s: put them back, or take it as it is with --new-output",
+			output->path, output->length, written->length,
+			output->length == 0 ? " (> empties a file, >> adds to it)" : "");
 	if (!is_good)
 		return wm_err_set(err, WM_ERR_IO,
 			"%s: is not what was written, up to byte %" PRIu64
@@ -1262,6 +1263,32 @@ check_output(struct resume *r, const struct written *written, struct wm_err *err
 	output->is_to_cut = output->length > written->length;
 	output->length = written->length;
 	return true;
+}
+
+/*
+ * Says where an output was emptied or cut since the run that finished it: the shell does that for > where >> was meant. A new file under the
+ * name is what moving an output away leaves, and is right.
+ */
+static void
+tell_shorter(struct resume *r, const struct written *written)
+{
+	for (size_t i = 0; i < r->outputs_count; i++) {
+		const struct output *output = &r->outputs[i];
+		struct wm_buf line;
+
+		if (output->read_fd == -1 || output->device != written->device || output->inode != written->inode ||
+			output->length >= written->length)
+			continue;
+		wm_buf_init(&line, WM_BUF_UNBOUNDED);
+		wm_buf_addf(&line, "%s: held %" PRIu64 " bytes when the run before ended, and ", output->path,
+			written->length);
+		if (output->length == 0)
+			wm_buf_add_text(&line, "is now empty: was >> meant, which adds to a file?");
+		else
+			wm_buf_addf(&line, "now has %" PRIu64 ": results go behind them", output->length);
+		note(r, &line);
+		return;
+	}
 }
 
 static bool
@@ -1275,6 +1302,9 @@ decide_outputs(struct resume *r, struct wm_err *err)
 	for (size_t i = 0; i < r->written_count; i++)
 		if ((is_prev || !r->written[i].is_finished) && !check_output(r, &r->written[i], err))
 			return false;
+	for (size_t i = 0; i < r->written_count && !is_prev && !r->setup.writes_anew; i++)
+		if (r->written[i].is_finished)
+			tell_shorter(r, &r->written[i]);
 	for (size_t i = 0; i < r->outputs_count && is_prev && !r->setup.new_output; i++)
 		if (r->outputs[i].read_fd != -1 && !r->outputs[i].is_taken && r->outputs[i].length > 0)
 			return wm_err_set(err, WM_ERR_IO,

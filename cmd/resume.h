@@ -67,6 +67,7 @@ struct resume_setup {
 	const char *path; /* --checkpoint */
 	enum resume_mode mode;
 	bool new_output;                     /* --new-output */
+	bool writes_anew;                    /* each run writes all of its results: outputs may well be emptied */
 	int64_t file_age_max_us;             /* --max-file-age; 0: none */
 	uint64_t state_bytes_max;            /* --state-limit; UINT64_MAX: none */
 	size_t files_max;                    /* 0: RESUME_FILES_MAX */

@@ -956,6 +956,7 @@ main(int argc, char **argv)
 		.bound = opt.group_by != NULL ? "fewer keys (-g)"
 			: opt.every != NULL   ? "a longer --every"
 					      : NULL,
+		.writes_anew = true,
 	};
 	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {

@@ -470,6 +470,7 @@ main(int argc, char **argv)
 		.bytes = bytes,
 		.is_bound_by_delay = opt.mode != WM_MODE_COMPLETE,
 		.bound = opt.group_by != NULL ? "fewer keys (-g)" : NULL,
+		.writes_anew = opt.mode == WM_MODE_COMPLETE,
 		.is_gone_by_flush = true,
 	};
 	struct keep_options kept = kept_options(&opt);

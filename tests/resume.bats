@@ -818,6 +818,59 @@ over() {
 		1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,1
 }
 
+@test "an output that was emptied or cut since the run that finished it is said" {
+	printf 'ts\n1.25\n12\n' >in.csv
+	window -q in.csv >out.csv
+	held=$(wc -c <out.csv)
+	printf '31\n' >>in.csv
+	run -0 bash -c "'$bin/wm-window' -t ts -w 5s --tumbling 10s -C st in.csv >out.csv"
+	assert_line "wm-window: $PWD/out.csv: held $held bytes when the run before ended, and is now empty: was >> meant, which adds to a file?"
+	held=$(wc -c <out.csv)
+	head -n 2 out.csv >some && cat some >out.csv
+	printf '51\n' >>in.csv
+	run -0 window --out out.csv in.csv
+	assert_line "wm-window: $PWD/out.csv: held $held bytes when the run before ended, and now has $(wc -c <some): results go behind them"
+	# Moved away, appended to by others, quiet; and results that take the place of those before.
+	mv out.csv out.1
+	run -0 window --out out.csv in.csv
+	refute_output --partial 'when the run before ended'
+	echo more >>out.csv
+	run -0 window --out out.csv in.csv
+	refute_output --partial 'when the run before ended'
+	run -0 bash -c "'$bin/wm-window' -q -t ts -w 5s --tumbling 10s -C st in.csv >out.csv"
+	assert_output ''
+	"$bin/wm-lag" -q -t ts -C lag in.csv >lag.csv
+	run -0 bash -c "'$bin/wm-lag' -t ts -C lag in.csv >lag.csv"
+	refute_output --partial 'when the run before ended'
+}
+
+# Copies of what is cut off would go where somebody else wants them.
+@test "a symbolic link at OUTPUT.uncommitted is not followed" {
+	LD_PRELOAD=$bin/tests/fault/kill_at.so "$bin/wm-window" --version >/dev/null 2>&1 ||
+		skip "a build that lets no library be loaded before its own"
+	printf 'ts\n1\n12\n' >in.csv
+	local at status
+	for ((at = 1; at < 60; at++)); do
+		rm -f st* out.csv*
+		status=0
+		LD_PRELOAD=$bin/tests/fault/kill_at.so WM_KILL_AT=$at "$bin/wm-window" -q -t ts -w 5s --tumbling 10s -C st \
+			--out out.csv in.csv 2>/dev/null || status=$?
+		[ $status -eq 137 ] && [ ! -e st ] || break
+	done
+	[ $status -eq 137 ]
+	echo 'not ours' >victim
+	cp victim before
+	ln -s victim out.csv.uncommitted
+	echo more >>out.csv
+	run -3 window -q --out out.csv in.csv
+	assert_output --partial 'out.csv.uncommitted: cannot create: Too many levels of symbolic links'
+	cmp before victim
+	tail -n 1 out.csv | grep -qx more # nothing was cut
+	rm out.csv.uncommitted
+	window -q --out out.csv in.csv
+	is out.csv.uncommitted more
+}
+
 @test "options of checkpoints need one" {
 	run -2 "$bin/wm-window" -t ts -w 5s --tumbling 10s --resume prev in.csv
 	assert_output 'wm-window: --resume: there is no checkpoint: name one with -C FILE'
