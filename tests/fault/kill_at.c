@@ -6,7 +6,8 @@
  * WM_KILL_AT=N is the N-th call of read, write, pwrite, fsync, ftruncate, link,
  * rename and unlink, from 1: before it is made, or, for a write whose N is
  * even, when half of its bytes are written. 0 or nothing: never. WM_COUNT=FILE:
- * how many there were is written there at the end. fsync() does nothing: what
+ * how many there were is written there at the end. WM_LOG=FILE: each is a line
+ * there, "rename FROM TO" or with the path of its descriptor. fsync() does nothing: what
  * was written outlives the process without it, and the tests are many.
  */
 #include <dlfcn.h>
@@ -34,6 +35,30 @@ is_the_one(void)
 	const char *at = getenv("WM_KILL_AT");
 
 	return ++calls == (at == NULL ? 0 : strtoul(at, NULL, 10));
+}
+
+/* A line of WM_LOG; a descriptor by its path. */
+static void
+note(const char *call, int fd, const char *from, const char *to)
+{
+	ssize_t (*real_write)(int, const void *, size_t);
+	static int log_fd = -1;
+	char link[64], path[1024] = "", line[4096];
+
+	if (getenv("WM_LOG") == NULL)
+		return;
+	*(void **)&real_write = real("write");
+	if (log_fd == -1)
+		log_fd = open(getenv("WM_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (from == NULL) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, path, sizeof(path) - 1) == -1)
+			abort();
+	}
+	int len = snprintf(line, sizeof(line), "%s %s%s%s\n", call, from == NULL ? path : from, to == NULL ? "" : " ",
+		to == NULL ? "" : to);
+	if (real_write(log_fd, line, (size_t)len) != len)
+		abort();
 }
 
 static void
@@ -75,6 +100,7 @@ write(int fd, const void *data, size_t len)
 {
 	ssize_t (*real_write)(int, const void *, size_t);
 
+	note("write", fd, NULL, NULL);
 	*(void **)&real_write = real("write");
 	if (is_the_one()) {
 		if (calls % 2 == 0 && real_write(fd, data, len / 2) < 0)
@@ -89,6 +115,7 @@ pwrite(int fd, const void *data, size_t len, off_t offset)
 {
 	ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 
+	note("write", fd, NULL, NULL);
 	*(void **)&real_pwrite = real("pwrite");
 	pass();
 	return real_pwrite(fd, data, len, offset);
@@ -97,7 +124,7 @@ pwrite(int fd, const void *data, size_t len, off_t offset)
 int
 fsync(int fd)
 {
-	(void)fd;
+	note("fsync", fd, NULL, NULL);
 	pass();
 	return 0;
 }
@@ -107,6 +134,7 @@ ftruncate(int fd, off_t len)
 {
 	int (*real_ftruncate)(int, off_t);
 
+	note("ftruncate", fd, NULL, NULL);
 	*(void **)&real_ftruncate = real("ftruncate");
 	pass();
 	return real_ftruncate(fd, len);
@@ -117,6 +145,7 @@ link(const char *from, const char *to)
 {
 	int (*real_link)(const char *, const char *);
 
+	note("link", -1, from, to);
 	*(void **)&real_link = real("link");
 	pass();
 	return real_link(from, to);
@@ -127,6 +156,7 @@ rename(const char *from, const char *to)
 {
 	int (*real_rename)(const char *, const char *);
 
+	note("rename", -1, from, to);
 	*(void **)&real_rename = real("rename");
 	pass();
 	return real_rename(from, to);
@@ -137,6 +167,7 @@ unlink(const char *path)
 {
 	int (*real_unlink)(const char *);
 
+	note("unlink", -1, path, NULL);
 	*(void **)&real_unlink = real("unlink");
 	pass();
 	return real_unlink(path);
