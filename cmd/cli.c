@@ -184,8 +184,8 @@ static const struct {
 };
 
 /*
- * What other tools call our options. The advice is given by tools that have
- * the option in the second column.
+ * What other tools call our options, or what they have and we do in another way. The advice is given by tools that have the option in
+ * the second column (NULL: by all); the first that fits.
  */
 static const struct {
 	const char *words;
@@ -223,6 +223,30 @@ static const struct {
 	{ "files-from|file-list|inputs", "files0-from", "write --files0-from FILE; its names end in NUL bytes" },
 	{ "prometheus", "metrics", "write --metrics FILE.prom" },
 	{ "year|reference|base-time", "time-reference", "write --time-reference T" },
+	{ "on", "key", "write -k COLUMNS (--key)" },
+	{ "on", "group-by", "write -g COLUMNS (--group-by)" },
+	{ "on", "time", "name the column of the event time with -t COLUMN" },
+	{ "within", "between", "write --between LO,HI, as in --between 0s,10m" },
+	{ "within|ttl|expire|retention|state-ttl", "remember", "write --remember D" },
+	{ "ttl|expire|retention|state-ttl", "between",
+		"a row is kept while it can match: write --between LO,HI; of --asof, --tolerance D" },
+	{ "within", "tumbling", "how late rows may come is -w D, how long windows are --tumbling SIZE" },
+	{ "within|ttl|expire|retention|state-ttl", "delay",
+		"state is kept as long as the watermark asks: write -w D (--delay)" },
+	{ "lookup|enrich", "asof", "for the last row of a table at or before each row: --asof backward LEFT TABLE" },
+	{ "lookup|enrich", NULL, "wm-join --asof backward finds the last row of a table at or before each row" },
+	{ "filter|where", "aggregate",
+		"compute under a condition, -a sum:ms:if:status:ge:500; or filter behind wm-stamp, so that all rows "
+		"move the watermark: wm-stamp -t ts -w D | grep ... | wm-window ..." },
+	{ "filter|where", "delay",
+		"filter behind wm-stamp, so that all rows move the watermark: wm-stamp -t ts -w D | grep ... | "
+		"wm-..." },
+	{ "filter|where", NULL, "filter before or behind the tool: | grep ..." },
+	{ "limit|head|first-n", NULL, "write | head -n N" },
+	{ "gzip|gz|compress|zstd|decompress", NULL, "read by zcat FILE | wm-..., and write by | gzip" },
+	{ "color|colour|colors", NULL, "nothing is coloured: leave it out" },
+	{ "avg|mean|average", "percentiles", "the results have a column avg: leave it out" },
+	{ "avg|mean|average", NULL, "wm-window -a avg:COLUMN computes averages" },
 };
 
 /* ---- messages ---- */
@@ -476,7 +500,8 @@ refuse_name(const struct cli_option *table, struct wm_span name)
 
 	for (size_t row = 0; row < sizeof(foreign_words) / sizeof(foreign_words[0]); row++)
 		if (index_of(foreign_words[row].words, name) >= 0 &&
-			find_name(table, wm_span_of(foreign_words[row].option)) != NULL)
+			(foreign_words[row].option == NULL ||
+				find_name(table, wm_span_of(foreign_words[row].option)) != NULL))
 			cli_misuse("no option --%s: %s", shown_span(name).text, foreign_words[row].advice);
 	for (const struct cli_option *option = table; option->name != NULL; option++) {
 		if (is_heading(option))

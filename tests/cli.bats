@@ -95,6 +95,23 @@ tools() {
 	refuses 'no option --side-output: write --late FILE' --side-output late.csv
 }
 
+@test "what other tools have and these do in another way is answered with what to do" {
+	for word in filter where limit head gzip compress color on within ttl avg lookup; do
+		for tool in window join dedup sort stamp lag; do
+			run -2 "$build/wm-$tool" --$word x
+			assert_output --regexp "^wm-$tool: no option --$word: .*(write|wm-|-t COLUMN|-w D|--asof|leave it out)"
+			refute_output --partial 'see --help'
+			# the options that it names are there
+			for option in $(grep -oE -- '--[a-z-]+' <<<"${output#*: *: }"); do
+				"$build/wm-$tool" --help=all | grep -q -- "$option\b" || "$build/wm-join" --help=all | grep -q -- "$option\b"
+			done
+		done
+	done
+	refuses 'no option --limit: write | head -n N' --limit 5
+	refuses 'no option --on: write -g COLUMNS (--group-by)' --on host
+	refuses 'no option --nxll: see --help' --nxll NA
+}
+
 @test "an option with an argument is given once, with its argument" {
 	refuses '--late: needs an argument: write --late FILE' --late
 	refuses '-w: needs an argument: write -w D' -w
@@ -509,6 +526,15 @@ list_of_completion() {
 	sed 's/.*there are: //; s/, /\n/g' <<<"$output" | sort >"$out"
 	sed -n '/^\.It Fl a , /,/^\.El/p' man/wm-window.1 | sed -n 's/^\.It //; s/ Ta .*//p' | sed 's/ , /\n/g' |
 		sed -E 's/^Cm //; s/:.*//; s/ Ns Ar //; s/ *$//' | sort -u | diff - "$out"
+	# and so has the one screen of --help
+	"$wm" --help >"$BATS_TEST_TMPDIR/help"
+	while read -r aggregate; do
+		grep -qE -- "\b${aggregate/pNN/p95}\b" "$BATS_TEST_TMPDIR/help"
+	done <"$out"
+	"$build/wm-join" --help >"$BATS_TEST_TMPDIR/help"
+	for option in $(options_of_help wm-join | grep -oE '(left|right)-[a-z]+'); do
+		grep -q -- "--$option" "$BATS_TEST_TMPDIR/help"
+	done
 }
 
 @test "the completions have the options of --help=all, and no other, with their choices and files" {

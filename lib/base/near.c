@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/base/near.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lib/base/ascii.h"
 
 /* Longer words are not compared: nobody misspells them, they are data. */
@@ -36,6 +39,29 @@ edits_between(struct wm_span a, struct wm_span b)
 	return rows[a.len % 3][b.len];
 }
 
+/* The letters of a word as bits, whatever their case; all that are no letters are one. */
+static uint32_t
+letters_of(struct wm_span word)
+{
+	uint32_t letters = 0;
+
+	for (size_t i = 0; i < word.len; i++) {
+		char letter = wm_lower(word.data[i]);
+
+		letters |= (uint32_t)1 << (letter >= 'a' && letter <= 'z' ? letter - 'a' : 26);
+	}
+	return letters;
+}
+
+/* Whether the word has at least half of the candidate's letters: null is no misspelt fill. */
+static bool
+shares_half(struct wm_span word, struct wm_span candidate)
+{
+	uint32_t wanted = letters_of(candidate);
+
+	return 2 * __builtin_popcount(wanted & letters_of(word)) >= __builtin_popcount(wanted);
+}
+
 struct wm_near
 wm_near_to(struct wm_span word)
 {
@@ -48,7 +74,8 @@ wm_near_try(struct wm_near *near, struct wm_span candidate)
 	if (near->word.len > WORD_MAX || candidate.len > WORD_MAX)
 		return;
 	size_t edits = edits_between(near->word, candidate);
-	if (edits < near->best_edits && edits < candidate.len && edits < near->word.len) {
+	if (edits < near->best_edits && edits < candidate.len && edits < near->word.len &&
+		shares_half(near->word, candidate)) {
 		near->best = candidate;
 		near->best_edits = edits;
 	}

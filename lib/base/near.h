@@ -22,7 +22,10 @@ struct wm_near {
 
 struct wm_near wm_near_to(struct wm_span word);
 
-/* Keeps the candidate if it is nearer than what was tried before. More than an edit, and one for each four bytes of the word, is not near. */
+/*
+ * Keeps the candidate if it is nearer than what was tried before. More than an edit, and one for each four bytes of the word, is not near; nor is
+ * a candidate of whose different letters the word has less than half.
+ */
 void wm_near_try(struct wm_near *near, struct wm_span candidate);
 
 #endif

@@ -35,6 +35,11 @@ main(void)
 	tap_near("xyz", NULL, columns);
 	tap_near("x", NULL, columns);
 	tap_near("", NULL, columns);
+	/* of the different letters of what is meant the word has half, or more */
+	tap_near("null", NULL, (const char *const[]){ "fill", NULL });
+	tap_near("fall", "fill", (const char *const[]){ "fill", NULL });
+	tap_near("on", NULL, (const char *const[]){ "tz", "by", NULL });
+	tap_near("FULL", "fill", (const char *const[]){ "fill", NULL });
 	tap_near(longest, NULL, (const char *const[]){ longest, NULL }); /* too long to be a slip */
 	return tap_done();
 }
