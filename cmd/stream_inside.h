@@ -23,6 +23,7 @@
 #include "cmd/sources.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
+#include "lib/record/fields.h"
 
 /* How long an input may go on before it is said that nothing is written without a watermark. */
 #define NOTICE_AFTER_US 10000000
@@ -130,10 +131,11 @@ struct stream {
 	struct stream_facts facts;
 	struct inputs *inputs;
 	struct band band;
-	bool is_settled; /* the outputs know its layout */
-	bool is_decided; /* whether the watermark comes in band */
-	size_t input;    /* that is read: the one furthest behind */
-	size_t source;   /* whose watermark the current record moves */
+	bool is_settled;           /* the outputs know its layout */
+	bool is_decided;           /* whether the watermark comes in band */
+	size_t input;              /* that is read: the one furthest behind */
+	size_t source;             /* whose watermark the current record moves */
+	struct wm_columns members; /* of NDJSON: names that the first record had, for advice; count 0: not known */
 	size_t source_field;
 	struct wm_instant_parser *time_parser;
 	const char *time_name; /* of the event time's column, as typed */
@@ -285,5 +287,8 @@ const char *stream_time_format(const struct cli_common *common);
 
 /* The first record has come, and with it what of a stamp the input has. */
 void stream_decide(struct stream *s);
+
+/* The first row of the result is written: columns that no record had so far are named, rather than at the end alone. */
+void stream_warn_so_far(struct run *run);
 
 #endif

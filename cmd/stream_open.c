@@ -285,12 +285,32 @@ check_no_watermark(const struct stream *s)
 			   "in order); or --eof flush: then each run is by itself");
 }
 
+/* The names of the first object's members, should one of the columns that were asked for not be among them. */
+static void
+note_members(struct stream *s)
+{
+	const struct wm_reader *layout = inputs_layout(s->inputs);
+	struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+	struct wm_fields fields;
+
+	if (wm_reader_format(layout) != WM_FORMAT_NDJSON)
+		return;
+	const struct wm_row_format format = wm_row_format_of(layout);
+	wm_columns_init(&s->members, &format);
+	wm_fields_init(&fields, &s->members);
+	wm_fields_split(&fields, wm_reader_line(reader, &s->rec, &s->text));
+	wm_fields_release(&fields);
+	if (s->members.count == 0)
+		wm_columns_release(&s->members);
+}
+
 void
 stream_decide(struct stream *s)
 {
 	bool was_followed = s->band.is_followed;
 
 	s->is_decided = true;
+	note_members(s);
 	band_decide(&s->band, s->inputs, s->common, s->facts.is_in_order);
 	if (is_time_assumed(s) && !inputs_column_seen(s->inputs, s->time_fields[0]) &&
 		(!s->band.is_there || wm_reader_format(inputs_layout(s->inputs)) != WM_FORMAT_NDJSON))

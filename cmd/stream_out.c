@@ -36,11 +36,12 @@ stream_has_ended(const struct stream *s)
 	return s->phase == PHASE_FLUSH || s->phase == PHASE_END;
 }
 
-/* A row of results goes out. */
+/* A row of results goes out. The first tells of columns that no record had so far: a stream may have no end at which that would be said. */
 static inline void
 count_out(struct stream *s)
 {
-	s->run->report.rows_out++;
+	if (s->run->report.rows_out++ == 0)
+		stream_warn_so_far(s->run);
 	if (stream_signals.stop_signal != 0)
 		stream_hurry(s);
 }

@@ -17,6 +17,8 @@
 #include "cmd/progress.h"
 #include "cmd/sources.h"
 #include "lib/base/list.h"
+#include "lib/base/near.h"
+#include "lib/base/shown.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
 #include "lib/time/instant.h"
@@ -446,19 +448,33 @@ is_strict_stop(const struct run *run)
 	return false;
 }
 
+/* Names a column that no record had, and the nearest of those that the first one had. */
 static bool
-warn_unseen(const struct stream *s, size_t field, const char *name, const char *option)
+warn_unseen(const struct stream *s, size_t field, const char *name, const char *option, bool is_so_far)
 {
+	struct wm_near near = wm_near_to(wm_span_of(name));
+	struct wm_buf guess;
+
 	if (inputs_column_seen(s->inputs, field))
 		return false;
-	cli_warn("no record had the column '%s'%s%s%s", name, option == NULL ? "" : " (", option == NULL ? "" : option,
-		option == NULL ? "" : ")");
+	for (size_t i = 0; i < s->members.count; i++)
+		wm_near_try(&near, s->members.names[i]);
+	wm_buf_init(&guess, WM_BUF_UNBOUNDED);
+	if (near.best.data != NULL) {
+		wm_buf_add_text(&guess, ": did you mean '");
+		wm_shown(near.best, &guess);
+		wm_buf_add_text(&guess, "'?");
+	}
+	cli_warn("no record %shad the column '%s'%s%s%s%.*s", is_so_far ? "so far " : "", name,
+		option == NULL ? "" : " (", option == NULL ? "" : option, option == NULL ? "" : ")", (int)guess.len,
+		guess.data);
+	wm_buf_release(&guess);
 	return true;
 }
 
 /* Columns that no record had: NDJSON has no header that could have told before. */
 static bool
-warn_unseen_columns(const struct stream *s)
+warn_unseen_columns(const struct stream *s, bool is_so_far)
 {
 	const struct cli_common *common = s->common;
 	bool is_any = false;
@@ -467,18 +483,30 @@ warn_unseen_columns(const struct stream *s)
 		return false;
 	bool has_whole = s->time_fields_count == 2 && inputs_column_seen(s->inputs, s->time_whole);
 	for (size_t i = 0; i < s->time_fields_count && !has_whole; i++)
-		is_any |= warn_unseen(s, s->time_fields[i], s->time_name, "-t");
+		is_any |= warn_unseen(s, s->time_fields[i], s->time_name, "-t", is_so_far);
 	if (common->source_column != NULL)
-		is_any |= warn_unseen(s, s->source_field, common->source_column, "--source");
+		is_any |= warn_unseen(s, s->source_field, common->source_column, "--source", is_so_far);
 	if (s->trigger.kind == WM_TRIGGER_COLUMN)
-		is_any |= warn_unseen(s, s->trigger_field, common->trigger_column, "--trigger");
+		is_any |= warn_unseen(s, s->trigger_field, common->trigger_column, "--trigger", is_so_far);
 	if (common->position != NULL)
-		is_any |= warn_unseen(s, s->position_field, common->position, "--position");
+		is_any |= warn_unseen(s, s->position_field, common->position, "--position", is_so_far);
 	if (s->ingest_parser != NULL)
-		is_any |= warn_unseen(s, s->ingest_field, common->ingest, "--ingest");
+		is_any |= warn_unseen(s, s->ingest_field, common->ingest, "--ingest", is_so_far);
 	for (size_t i = 0; i < s->wanted_count; i++)
-		is_any |= warn_unseen(s, s->wanted[i].field, s->wanted[i].name, NULL);
+		is_any |= warn_unseen(s, s->wanted[i].field, s->wanted[i].name, NULL, is_so_far);
 	return is_any;
+}
+
+void
+stream_warn_so_far(struct run *run)
+{
+	for (size_t i = 0; i < run->streams_count; i++) {
+		const struct stream *s = run->streams[i];
+
+		/* At the end it is said anyway. */
+		if (!s->common->quiet && !stream_has_ended(s))
+			warn_unseen_columns(s, true);
+	}
 }
 
 /* The first was told when it began. */
@@ -602,6 +630,8 @@ free_stream(struct stream *s)
 	inputs_close(s->inputs);
 	band_release(&s->band);
 	sources_release(&s->sources);
+	if (s->members.count != 0)
+		wm_columns_release(&s->members);
 	wm_instant_parser_free(s->time_parser);
 	wm_instant_parser_free(s->ingest_parser);
 	wm_trigger_release(&s->trigger);
@@ -629,7 +659,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	bool has_unseen = false, has_lost = run->report.rows_rejected != 0 && !outputs_has_rejects(run->outputs);
 
 	for (size_t i = 0; i < run->streams_count; i++)
-		has_unseen |= warn_unseen_columns(run->streams[i]);
+		has_unseen |= warn_unseen_columns(run->streams[i], false);
 	int status = has_unseen || has_lost || is_strict_stop(run) ? CLI_REJECTED : CLI_DONE;
 
 	assert(report_is_closed(&s->run->report));

@@ -498,3 +498,35 @@ as in left_,other_"
 	assert_output "wm-window: --partial and --session: sessions of several files would overlap, and none knows the other's rows, \
 which wm-merge could not combine: leave one of them out"
 }
+
+@test "NDJSON: a column that no record had so far is named with the first result, and the nearest that there is" {
+	mkfifo pipe
+	"$bin/wm-window" -t ts --time-format s -w 0s --tumbling 10s -g hst -a sum:mss,max:b pipe >out 2>err &
+	pid=$!
+	exec 7>pipe
+	printf '{"ts":1,"host":"a","ms":3,"zz":1}\n' >&7
+	printf '{"ts":12,"host":"a","ms":3}\n' >&7
+	until_true '[ -s out ]'
+	assert_equal "$(cat err)" "wm-window: no record so far had the column 'hst': did you mean 'host'?
+wm-window: no record so far had the column 'mss': did you mean 'ms'?
+wm-window: no record so far had the column 'b'"
+	printf '{"ts":13,"b":1}\n' >&7
+	exec 7>&-
+	status=0
+	wait $pid || status=$?
+	assert_equal "$status" 1
+	# at the end what was never there
+	assert_equal "$(tail -n +4 err)" "wm-window: no record had the column 'hst': did you mean 'host'?
+wm-window: no record had the column 'mss': did you mean 'ms'?"
+	# where the first result comes at the end it is said once, and with -q there too
+	run -1 --separate-stderr "$bin/wm-window" -q -t ts --time-format s --tumbling 10s -g hst <<<'{"ts":1,"host":"a"}'
+	assert_equal "$stderr" "wm-window: no record had the column 'hst': did you mean 'host'?"
+	for tool in stamp sort dedup; do
+		options=(--source hots)
+		[ $tool != dedup ] || options=(-k hots --with-time)
+		run -1 --separate-stderr "$bin/wm-$tool" -t ts --time-format s -w 0s "${options[@]}" <<<$'{"ts":1,"host":"a"}\n{"ts":9,"host":"b"}'
+		[[ $stderr == *"no record so far had the column 'hots'"*"did you mean 'host'?"* ]]
+	done
+	run -1 --separate-stderr "$bin/wm-sort" -t tss --time-format s -w 0s <<<'{"ts":1}'
+	[[ $stderr == *"no record had the column 'tss' (-t): did you mean 'ts'?"* ]]
+}
