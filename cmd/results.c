@@ -90,6 +90,7 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 		.zone = common->zone == NULL ? wm_zone_utc() : common->zone,
 		.common = common,
 		.ofmt = common->ofmt,
+		.is_rounded = common->ofmt == NULL && common->output_format == CLI_OUTPUT_TABLE,
 	};
 	wm_buf_init(&results->text, WM_BUF_UNBOUNDED);
 	add_name(results, wm_span_of("window_start"));
@@ -128,17 +129,37 @@ results_release(struct results *results)
 	wm_buf_release(&results->text);
 }
 
-/* A computed number that is no integer, from offset at on, by --ofmt. */
+/* The format of a fraction in a table: 6 digits behind the point, of what is below 0.1 the first 6; NULL: it has no more. */
+static const char *
+table_format(struct wm_span number)
+{
+	const char *point = memchr(number.data, '.', number.len);
+	bool is_small = number.data[number.data[0] == '-'] == '0' && point != NULL && point[1] == '0';
+
+	if (memchr(number.data, 'e', number.len) != NULL || is_small)
+		return "%.6g";
+	return point == NULL || (size_t)(number.data + number.len - point) <= 7 ? NULL : "%.6f";
+}
+
+/* A computed number that is no integer, from offset at on, by --ofmt, or as a table has it. */
 static void
 format_fraction(struct results *results, size_t at)
 {
 	struct wm_span number = wm_span(results->text.data + at, results->text.len - at);
+	const char *format = results->ofmt != NULL ? results->ofmt : table_format(number);
 	struct wm_buf formatted;
 
-	if (memchr(number.data, '.', number.len) == NULL && memchr(number.data, 'e', number.len) == NULL)
+	if (format == NULL ||
+		(memchr(number.data, '.', number.len) == NULL && memchr(number.data, 'e', number.len) == NULL))
 		return;
 	wm_buf_init(&formatted, WM_BUF_UNBOUNDED);
-	wm_number_format(number, results->ofmt, &formatted);
+	wm_number_format(number, format, &formatted);
+	/* Rounded, it may end in zeros, which say nothing there. */
+	while (results->ofmt == NULL && memchr(formatted.data, 'e', formatted.len) == NULL &&
+		formatted.data[formatted.len - 1] == '0')
+		formatted.len--;
+	if (results->ofmt == NULL && formatted.data[formatted.len - 1] == '.')
+		formatted.len--;
 	results->text.len = at;
 	wm_buf_add(&results->text, formatted.data, formatted.len);
 	wm_buf_release(&formatted);
@@ -162,7 +183,8 @@ print_output(struct results *results, const struct wm_window_row *row, size_t ou
 	}
 	enum wm_kind kind = wm_agg_cell_print(
 		results->agg, row->cell, output, row->window_end_us - row->window_start_us, &results->text);
-	if (results->ofmt != NULL && kind == WM_KIND_NUMBER && !wm_agg_output_is_chosen(results->agg, output))
+	if ((results->ofmt != NULL || results->is_rounded) && kind == WM_KIND_NUMBER &&
+		!wm_agg_output_is_chosen(results->agg, output))
 		format_fraction(results, before);
 	return kind;
 }

@@ -32,6 +32,7 @@ struct results {
 	const struct wm_agg *agg;
 	const struct wm_zone *zone;
 	const char *ofmt; /* NULL: the shortest text that is exact */
+	bool is_rounded;  /* a table, for eyes: without --ofmt computed fractions have 6 digits at most */
 	struct wm_span *names;
 	struct wm_value *values;
 	size_t count;

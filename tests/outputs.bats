@@ -530,3 +530,20 @@ wm-window: no record had the column 'mss': did you mean 'ms'?"
 	run -1 --separate-stderr "$bin/wm-sort" -t tss --time-format s -w 0s <<<'{"ts":1}'
 	[[ $stderr == *"no record had the column 'tss' (-t): did you mean 'ts'?"* ]]
 }
+
+@test "-o table: computed fractions have 6 digits, what was chosen and what --ofmt asks for is as it is" {
+	printf 'ts,v\n1,1\n2,2\n3,2\n4,0.00012345678\n' >fractions.csv
+	run -0 "$bin/wm-window" -q -t ts --tumbling 10s -a avg:v,stddev:v,last:v,min:v,sum:v,rate -o table fractions.csv
+	# avg 1.250030864195, stddev 0.957373014..., sum 5.00012345678
+	assert_line --index 2 --regexp '1\.250031  0\.957373  0\.00012345678  0\.00012345678  5\.000123 +0\.4$'
+	printf 'ts,v\n1,0.00012345678\n2,0.00012345679\n' >small.csv
+	run -0 "$bin/wm-window" -q -t ts --tumbling 10s -a avg:v -o table small.csv
+	assert_line --index 2 --regexp ' 0\.000123457$'
+	printf 'ts,v\n1,0.9999999\n2,1\n3,-0.9999999\n4,-0.9999999\n' >round.csv
+	run -0 "$bin/wm-window" -q -t ts --tumbling 2s -a avg:v -o table round.csv
+	assert_line --index 2 --regexp ' 1$'
+	run -0 "$bin/wm-window" -q -t ts --tumbling 10s -a avg:v -o table --ofmt %.2f fractions.csv
+	assert_line --index 2 --regexp ' 1\.25$'
+	run -0 "$bin/wm-window" -q -t ts --tumbling 10s -a avg:v fractions.csv
+	assert_line --index 1 --regexp ',1\.250030864195$'
+}

@@ -13,6 +13,7 @@
 
 #define GAP_PLACES 2     /* between columns */
 #define CUT_PLACES_MIN 4 /* a letter and three dots */
+#define DATE_BYTES 11    /* 2025-11-29T */
 
 /* Text of rows that are held until the widths are known: a bound where rows have very many columns. */
 #define HELD_BYTES_MAX ((size_t)4 << 20)
@@ -26,7 +27,9 @@ struct cell {
 struct column {
 	size_t places;
 	bool has_number;
-	bool has_text; /* something that is no number */
+	bool has_text;         /* something that is no number */
+	char date[DATE_BYTES]; /* that is left away where a cell begins with it */
+	bool has_date;
 };
 
 struct wm_display {
@@ -258,9 +261,71 @@ fit_columns(struct wm_display *display)
 	display->spare_places = left;
 }
 
+/* Whether a text is a time with its date before it. */
+static bool
+begins_with_date(const char *text, size_t len)
+{
+	static const char form[DATE_BYTES + 1] = "dddd-dd-ddT";
+
+	for (size_t i = 0; i < DATE_BYTES && len > DATE_BYTES; i++)
+		if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+			return false;
+	return len > DATE_BYTES;
+}
+
+/* Takes a column's date from a cell, if that begins with it. */
+static void
+leave_date(const struct wm_display *display, const struct column *column, struct cell *cell)
+{
+	if (!column->has_date || cell->len <= DATE_BYTES ||
+		memcmp(display->text.data + cell->at, column->date, DATE_BYTES) != 0)
+		return;
+	cell->at += DATE_BYTES;
+	cell->len -= DATE_BYTES;
+	cell->places -= DATE_BYTES;
+}
+
+/* Leaves away the date of a column in which all rows that are held share one; cells without a text aside. */
+static void
+leave_dates(struct wm_display *display)
+{
+	for (size_t k = 0; k < display->columns_count; k++) {
+		struct column *column = &display->columns[k];
+		size_t places = display->cells[k].places;
+		bool is_shared = true;
+
+		for (size_t i = display->columns_count + k; i < display->cells_count; i += display->columns_count) {
+			const struct cell *cell = &display->cells[i];
+			const char *text = display->text.data + cell->at;
+
+			if (cell->len == 0)
+				continue;
+			if (!column->has_date && is_shared && begins_with_date(text, cell->len)) {
+				memcpy(column->date, text, DATE_BYTES);
+				column->has_date = true;
+			}
+			is_shared = is_shared && column->has_date && begins_with_date(text, cell->len) &&
+				memcmp(text, column->date, DATE_BYTES) == 0;
+		}
+		column->has_date = column->has_date && is_shared;
+		for (size_t i = display->columns_count + k; i < display->cells_count && column->has_date;
+			i += display->columns_count) {
+			leave_date(display, column, &display->cells[i]);
+			if (display->cells[i].places > places)
+				places = display->cells[i].places;
+		}
+		if (column->has_date)
+			column->places = places;
+	}
+}
+
 static void
 begin(struct wm_display *display, struct wm_buf *out)
 {
+	size_t gaps = GAP_PLACES * (display->columns_count - 1);
+
+	if (display->options.width != 0 && places_within(display, SIZE_MAX) + gaps > display->options.width)
+		leave_dates(display);
 	fit_columns(display);
 	display->is_begun = true;
 	for (size_t i = 0; i < display->cells_count; i += display->columns_count) {
@@ -296,6 +361,8 @@ wm_display_put(struct wm_display *display, const struct wm_value *row, struct wm
 			column->has_text = true;
 	}
 	if (display->is_begun) {
+		for (size_t i = 0; i < display->columns_count; i++)
+			leave_date(display, &display->columns[i], &display->cells[i]);
 		put_line(display, display->cells, out);
 		display->cells_count = 0;
 		wm_buf_reset(&display->text);

@@ -10,8 +10,10 @@
  * How wide the columns are is decided once, from the first WM_DISPLAY_ROWS_MAX
  * rows, or those that there are when the caller flushes because it is about to
  * wait. A wider cell that comes later pushes its line. With a terminal's width
- * given no line is longer: the widest columns are cut until all have room (but
- * not below 4 places, so that very many columns may be wider all the same).
+ * given no line is longer: where there is no room, columns of times whose date is
+ * the same in all of these rows leave it away (a later one with another date
+ * shows it), and then the widest are cut until all have room (but not below 4
+ * places, so that very many columns may be wider all the same).
  */
 #ifndef WM_RECORD_DISPLAY_H
 #define WM_RECORD_DISPLAY_H

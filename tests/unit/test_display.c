@@ -86,6 +86,49 @@ test_alignment(void)
 }
 
 static void
+test_dates(void)
+{
+	static const char *const day[] = { "start|end|n", "2025-11-29T10:00:00Z|2025-11-29T10:05:00.5Z|1",
+		"2025-11-29T10:05:00Z|2025-11-29T10:10:00Z|2", NULL };
+	static const char *const days[] = { "start|end", "2025-11-29T23:55:00Z|2025-11-30T00:00:00Z",
+		"2025-11-29T23:50:00Z||", "2025-11-29T23:59:00Z|2025-11-29T23:59:30Z", NULL };
+
+	check(80, true, day,
+		"start                 end                     n\n"
+		"────────────────────  ──────────────────────  ─\n"
+		"2025-11-29T10:00:00Z  2025-11-29T10:05:00.5Z  1\n"
+		"2025-11-29T10:05:00Z  2025-11-29T10:10:00Z    2\n",
+		"where there is room a date stands");
+	check(46, true, day,
+		"start      end          n\n"
+		"─────────  ───────────  ─\n"
+		"10:00:00Z  10:05:00.5Z  1\n"
+		"10:05:00Z  10:10:00Z    2\n",
+		"where there is none it is left away before a column is cut");
+	check(36, true, days,
+		"start      end\n"
+		"─────────  ────────────────────\n"
+		"23:55:00Z  2025-11-30T00:00:00Z\n"
+		"23:50:00Z\n"
+		"23:59:00Z  2025-11-29T23:59:30Z\n",
+		"that of a column in which rows have several stays");
+	struct wm_display *display = begin("t|text", 20, true);
+	put(display, "2025-11-29T10:00:00Z|2025-11-29Tx");
+	put(display, "2025-11-29T11:00:00Z|y");
+	wm_display_flush(display, &got);
+	put(display, "2025-11-29T12:00:00Z|2025-11-29Tz");
+	put(display, "2025-11-30T12:00:00Z|z");
+	end(display,
+		"t          text\n"
+		"─────────  ─────────\n"
+		"10:00:00Z  2025-11-…\n"
+		"11:00:00Z  y\n"
+		"12:00:00Z  2025-11-…\n"
+		"2025-11-…  z\n",
+		"a later row with another date shows it");
+}
+
+static void
 test_characters(void)
 {
 	check(0, true,
@@ -141,11 +184,11 @@ test_widths(void)
 		"                3         99\n",
 		"200 places");
 	check(80, true, lines,
-		"window_start          page                 agent                count  bytes_sum\n"
-		"────────────────────  ───────────────────  ───────────────────  ─────  ─────────\n"
-		"2025-11-29T00:00:00Z  /index/of/all/that…  Mozilla/5.0 (X11; …     12       3456\n"
-		"2025-11-29T00:05:00Z  /                    curl/7.88.1              3         99\n",
-		"80 places");
+		"window_start  page                     agent                    count  bytes_sum\n"
+		"────────────  ───────────────────────  ───────────────────────  ─────  ─────────\n"
+		"00:00:00Z     /index/of/all/that/the…  Mozilla/5.0 (X11; Linu…     12       3456\n"
+		"00:05:00Z     /                        curl/7.88.1                  3         99\n",
+		"80 places: the date goes before a text is cut");
 	check(20, false, (const char *const[]){ "aa|b", "12345678901234567890|" X10 X10, NULL },
 		"       aa  b\n"
 		"---------  ---------\n"
@@ -258,6 +301,7 @@ main(void)
 {
 	wm_buf_init(&got, WM_BUF_UNBOUNDED);
 	test_alignment();
+	test_dates();
 	test_characters();
 	test_widths();
 	test_streaming();
