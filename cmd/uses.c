@@ -416,7 +416,7 @@ check_side(const struct cli_common *common, const struct use *use)
 
 	if (use->kind != KIND_OUTPUT || use->is_standard || !use->is_there)
 		return;
-	if (S_ISDIR(use->facts.st_mode))
+	if (S_ISDIR(use->facts.st_mode) && !is_kept)
 		cli_misuse("%s: %s is a directory: name a file", use->option, use->path);
 	if (!is_kept && S_ISREG(use->facts.st_mode) && use->facts.st_size > 0 && !common->append &&
 		!common->overwrite && common->checkpoint == NULL)

@@ -401,7 +401,7 @@ holds_late() {
 @test "windows at the ends of the calendar" {
 	explain --tumbling 9000y -w 9000d
 	[[ $text == *'is written at the end of the input: no time of the years 1 to 9999 completes it.'* ]]
-	explain --sliding 10000d,1us -w 0s
+	explain --sliding 10000d,10d -w 0s
 	explain --tumbling 1us -w 3650000d --mode update
 }
 
