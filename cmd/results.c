@@ -12,6 +12,7 @@
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
+#include "lib/op/merge.h"
 
 #define WINDOW_COLUMNS 2 /* window_start, window_end */
 
@@ -107,6 +108,8 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 		stream_guard(s, takes, results);
 	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
 		add_name(results, wm_agg_output_name(agg, i));
+	if (options->gap != NULL)
+		add_name(results, wm_span_of(WM_MERGE_GAP));
 	if (options->has_panes) {
 		add_name(results, wm_span_of("_pane"));
 		add_name(results, wm_span_of("_pane_index"));
@@ -220,6 +223,8 @@ results_put(struct results *results, struct stream *s, const struct wm_window_ro
 		value->text.data = at;
 		at += value->text.len;
 	}
+	if (results->options.gap != NULL)
+		*value++ = (struct wm_value){ wm_span_of(results->options.gap), WM_KIND_TEXT };
 	if (results->options.has_panes) {
 		int len = snprintf(index, sizeof(index), "%llu", (unsigned long long)row->pane_index);
 

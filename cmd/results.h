@@ -20,6 +20,7 @@ struct results_options {
 	const char *group_by; /* as typed; NULL: no keys */
 	bool has_panes;       /* columns _pane and _pane_index */
 	bool is_partial;      /* states instead of final values */
+	const char *gap;      /* of sessions that are partial: a column _gap, by which wm-merge knows them; else NULL */
 	bool is_filled_zero;  /* fillers have 0 where that is what no rows give; else they are empty */
 	bool is_stamped;      /* columns _time and _watermark, and punctuation */
 	int64_t hold_back_us; /* how far behind the watermark a result can be: the allowed lateness */

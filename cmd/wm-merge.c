@@ -226,6 +226,16 @@ plan_range(struct plan *plan)
 	name_columns(plan, "-t", plan->opt->common.time_column, WM_MERGE_KEY);
 }
 
+/* Which of the keys has a name; SIZE_MAX: none. */
+static size_t
+key_of(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->named_count; i++)
+		if (strcmp(plan->named[i].column.name, name) == 0)
+			return i;
+	return SIZE_MAX;
+}
+
 static void
 plan_keys(struct plan *plan)
 {
@@ -236,6 +246,8 @@ plan_keys(struct plan *plan)
 			   "write --replace FROM,TO)");
 	name_columns(plan, "-k", opt->key, WM_MERGE_KEY);
 	plan->merge.keys_count = plan->named_count;
+	plan->merge.start_key = key_of(plan, "window_start");
+	plan->merge.end_key = key_of(plan, "window_end");
 	name_columns(plan, "--sum", opt->sum, WM_MERGE_SUM);
 	name_columns(plan, "--min", opt->min, WM_MERGE_MIN);
 	name_columns(plan, "--max", opt->max, WM_MERGE_MAX);
@@ -783,7 +795,8 @@ check_main(struct run *run)
 	}
 	check_seen(run, run->main, run->main_count, run->main_name);
 	check_seen(run, run->late, run->late_count, "late results");
-	wm_merge_settle(run->merge);
+	if (!wm_merge_settle(run->merge, &err))
+		cli_die(&err);
 }
 
 /* ---- output ---- */
@@ -801,11 +814,19 @@ put(struct run *run, struct wm_span bytes)
 	cli_die(&err);
 }
 
+/* Of what is kept beside states nothing is a result. */
+static bool
+is_left_out(const struct run *run, size_t column)
+{
+	return run->plan->is_final && wm_merge_leaves_out(run->merge, column);
+}
+
 static void
 put_header(struct run *run)
 {
 	struct wm_span header = wm_reader_header(run->layout);
 	const struct wm_row_format *format = &run->out_format;
+	size_t put_count = 0;
 
 	if (format->format == WM_FORMAT_NDJSON || run->plan->opt->common.no_output_header)
 		return;
@@ -819,9 +840,10 @@ put_header(struct run *run)
 	for (size_t i = 0; i < run->columns.count; i++) {
 		struct wm_value name = { run->columns.names[i], WM_KIND_TEXT };
 
-		wm_row_put(&run->row, format, i, name.text, &name);
+		if (!is_left_out(run, i))
+			wm_row_put(&run->row, format, put_count++, name.text, &name);
 	}
-	wm_row_end(&run->row, format, run->columns.count);
+	wm_row_end(&run->row, format, put_count);
 	put(run, wm_buf_span(&run->row));
 }
 
@@ -858,14 +880,17 @@ put_line(struct run *run, struct wm_span line)
 		return;
 	}
 	const struct wm_value *values = values_of(run, line);
+	size_t put_count = 0;
 	wm_buf_reset(&run->row);
 	for (size_t i = 0; i < run->columns.count; i++) {
+		if (is_left_out(run, i))
+			continue;
 		bool is_told = has_no_types && values[i].kind == WM_KIND_TEXT;
 		struct wm_value value = is_told ? wm_value_from_csv(values[i].text) : values[i];
 
-		wm_row_put(&run->row, format, i, run->columns.names[i], &value);
+		wm_row_put(&run->row, format, put_count++, run->columns.names[i], &value);
 	}
-	wm_row_end(&run->row, format, run->columns.count);
+	wm_row_end(&run->row, format, put_count);
 	put(run, wm_buf_span(&run->row));
 }
 

@@ -16,6 +16,7 @@
 #include "lib/op/fill.h"
 #include "lib/op/sessions.h"
 #include "lib/op/windowing.h"
+#include "lib/time/duration.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -145,8 +146,6 @@ check_partial(const struct options *opt)
 		const char *option;
 		const char *why;
 	} clashes[] = {
-		{ opt->session != NULL, "--session",
-			"sessions of several files would overlap, and none knows the other's rows" },
 		{ opt->fill >= 0, "--fill", "an empty window has no state" },
 		{ opt->allowed_lateness.us > 0, "--allowed-lateness",
 			"a window would have several states, of which none is the last" },
@@ -448,6 +447,17 @@ answer_explain(const struct options *opt, const struct engine *engine)
 	cli_answer(&text);
 }
 
+/* The gap of sessions, in one spelling for one length; NULL: there are none. */
+static const char *
+gap_text(const struct engine *op, const struct options *opt, struct wm_buf *text)
+{
+	if (opt->session == NULL || op->gap_us == 0)
+		return opt->session;
+	wm_duration_print(op->gap_us, text);
+	wm_buf_add_byte(text, '\0');
+	return text->data;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -486,10 +496,13 @@ main(int argc, char **argv)
 			: NULL,
 		.is_restating = opt.stamp,
 	};
+	struct wm_buf gap;
+	wm_buf_init(&gap, WM_BUF_UNBOUNDED);
 	const struct results_options form = {
 		.group_by = opt.group_by,
 		.has_panes = opt.mode == WM_MODE_APPEND && wm_pane_options_many(&op.panes),
 		.is_partial = opt.partial,
+		.gap = opt.partial ? gap_text(&op, &opt, &gap) : NULL,
 		.is_filled_zero = opt.fill == FILL_ZERO,
 		.is_stamped = opt.stamp,
 		.hold_back_us = op.panes.allowed_lateness_us,
@@ -526,6 +539,7 @@ main(int argc, char **argv)
 	keep_options_release(&kept);
 	wm_agg_free(agg);
 	results_release(&results);
+	wm_buf_release(&gap);
 	cli_release(&opt.common);
 	return status;
 }

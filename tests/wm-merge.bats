@@ -301,6 +301,34 @@ merged() {
 	failed 1 "all columns are keys" -k k,n,m --partial main.csv
 }
 
+@test "sessions of several files that overlap or touch are one" {
+	# a: 1-4, 9-11; b: 3.5-6, and from 20 on; x stands apart
+	printf 'ts,k,v\n1,a,p\n2.5,a,q\n9,a,r\n9,x,y\n' >a.csv
+	printf 'ts,k,v\n3.5,a,s\n4,a,t\n6.000001,a,u\n20,a,w\n' >b.csv
+	for part in a b; do
+		wm-window -t ts --time-format s --session 2000ms -g k -a count,last:v --partial $part.csv >$part.states
+	done
+	[ "$(head -1 a.states)" = window_start,window_end,k,count,v_last,_gap ]
+	[ "$(grep -c ',2s$' a.states)" = 3 ]
+	: the one of b from 3.5 to 6 touches neither 6.000001 nor, at its end, 9, but the first of a
+	head=window_start,window_end,k,count,v_last t=1970-01-01T00:00:
+	merged "$head ${t}01Z,${t}06Z,a,4,t ${t}06.000001Z,${t}08.000001Z,a,1,u ${t}09Z,${t}11Z,a,1,r ${t}09Z,${t}11Z,x,1,y \
+${t}20Z,${t}22Z,a,1,w" -k window_end,window_start,k --partial a.states b.states
+	: states again keep the gap, and come in the order of the keys
+	wm-merge -k k,window_start,window_end --keep-partial a.states b.states >both.states
+	[ "$(grep -c ',2s$' both.states)" = 5 ]
+	cmp <(cut -d, -f3 both.states | tail -n +2) <(printf 'a\na\na\na\nx\n')
+	wm-merge -k window_end,window_start,k --partial -o ndjson both.states | grep -q '"v_last":"t"}$'
+	failed 1 "a.states:2: these are sessions, which are joined by their bounds: name window_start and window_end in -k too" \
+		-k window_start,k --partial both.states a.states
+	wm-window -t ts --time-format s --session 3s -g k -a count,last:v --partial b.csv >wide.states
+	failed 1 "sessions of different gaps are not joined" -k window_start,window_end,k --partial a.states wide.states
+	failed 4 "the sessions, of MAIN too, take more than the limit" -k window_start,window_end,k --partial --state-limit 1K a.states b.states
+	: a key of that name is a key
+	printf 'ts,_gap\n1,a\n' | wm-window -t ts --time-format s --tumbling 10s -g _gap --partial >key.states
+	merged "window_start,window_end,_gap,count ${t}00Z,${t}10Z,a,2" -k window_start,window_end,_gap --partial key.states <(cat key.states)
+}
+
 @test "output that cannot be written" {
 	run -3 --separate-stderr bash -c 'wm-merge -k k --max n,m main.csv late.csv >/dev/full'
 	assert_equal "$stderr" "wm-merge: standard output: No space left on device"

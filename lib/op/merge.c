@@ -48,6 +48,18 @@ struct met {
 	struct held *held;
 };
 
+/* A row of sessions, or several that have become one. */
+struct session {
+	struct wm_span line, key; /* in the arena */
+	int64_t start_us, end_us;
+	uint64_t order; /* of input: MAIN, then the late rows */
+	const char *input;
+	uint64_t number;
+};
+
+/* Late rows are counted from here on. */
+#define LATE_FROM (UINT64_C(1) << 63)
+
 #define HELD_BYTES ((sizeof(struct held) + 15) / 16 * 16)
 
 struct wm_merge {
@@ -72,7 +84,12 @@ struct wm_merge {
 	size_t met_capacity;
 	size_t met_at;
 
-	/* By range. */
+	/* Sessions. */
+	struct session *sessions;
+	size_t sessions_count;
+	size_t sessions_capacity;
+
+	/* By range, and of sessions. */
 	struct wm_arena range_arena; /* of the lines */
 	struct wm_span *lines;
 	size_t lines_count;
@@ -150,6 +167,7 @@ wm_merge_free(struct wm_merge *merge)
 	wm_agg_free(merge->agg);
 	free(merge->rules);
 	free(merge->lines);
+	free(merge->sessions);
 	free(merge->added);
 	free(merge->met);
 	free(merge->state_columns);
@@ -168,12 +186,30 @@ wm_merge_set_rule(struct wm_merge *merge, size_t column, enum wm_merge_rule rule
 	merge->rules[column] = rule;
 }
 
+bool
+wm_merge_leaves_out(const struct wm_merge *merge, size_t column)
+{
+	return merge->options.is_of_states && wm_span_is(merge->columns->names[column], WM_MERGE_GAP) &&
+		(column >= merge->rules_count || merge->rules[column] != WM_MERGE_KEY);
+}
+
+static bool
+is_of_sessions(const struct wm_merge *merge)
+{
+	size_t column;
+
+	return merge->options.is_of_states && wm_columns_find(merge->columns, wm_span_of(WM_MERGE_GAP), &column) &&
+		wm_merge_leaves_out(merge, column);
+}
+
 static enum wm_merge_rule
 rule_of(const struct wm_merge *merge, size_t column)
 {
 	enum wm_merge_rule rule = column < merge->rules_count ? merge->rules[column] : WM_MERGE_EQUAL;
 
-	return rule == WM_MERGE_EQUAL && merge->options.is_of_states ? WM_MERGE_STATE : rule;
+	return rule == WM_MERGE_EQUAL && merge->options.is_of_states && !wm_merge_leaves_out(merge, column)
+		? WM_MERGE_STATE
+		: rule;
 }
 
 /* ---- messages ---- */
@@ -333,6 +369,12 @@ static bool
 plan_states(struct wm_merge *merge, const struct wm_fields *fields, const struct wm_merge_row *at, struct wm_err *err)
 {
 	size_t count = merge->columns->count;
+
+	if (is_of_sessions(merge) && (merge->options.start_key == SIZE_MAX || merge->options.end_key == SIZE_MAX))
+		return wm_err_set(err, WM_ERR_DATA,
+			"%s:%llu: these are sessions, which are joined by their bounds: name window_start and "
+			"window_end in -k too",
+			at->input, (unsigned long long)at->number);
 	struct wm_span *names = wm_calloc(count + 1, sizeof(names[0]));
 	struct wm_span *states = wm_calloc(count + 1, sizeof(states[0]));
 	struct wm_err found = { 0 };
@@ -390,24 +432,33 @@ new_cell(struct wm_merge *merge, const struct wm_fields *fields, const struct wm
 	return cell;
 }
 
+/* Puts the states of a cell in the place of those of a row taken apart. */
+static void
+set_states(const struct wm_merge *merge, const void *cell, struct wm_fields *fields)
+{
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	for (size_t i = 0; i < merge->states_count; i++) {
+		wm_buf_reset(&text);
+		wm_agg_cell_print_state(merge->agg, cell, i, &text);
+		struct wm_value value = { wm_buf_span(&text), WM_KIND_TEXT };
+		wm_fields_set(fields, merge->state_columns[i], &value);
+	}
+	wm_buf_release(&text);
+}
+
 static bool
 combine_states(struct wm_merge *merge, const struct wm_merge_row *into_at, const struct wm_merge_row *from_at,
 	struct wm_err *err)
 {
 	struct wm_arena arena = { 0 };
-	struct wm_buf text;
 	void *cell = new_cell(merge, &merge->into, into_at, err);
 	bool is_well = cell != NULL && take_states(merge, cell, &arena, &merge->into, into_at, err) &&
 		take_states(merge, cell, &arena, &merge->from, from_at, err);
 
-	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	for (size_t i = 0; is_well && i < merge->states_count; i++) {
-		wm_buf_reset(&text);
-		wm_agg_cell_print_state(merge->agg, cell, i, &text);
-		struct wm_value value = { wm_buf_span(&text), WM_KIND_TEXT };
-		wm_fields_set(&merge->into, merge->state_columns[i], &value);
-	}
-	wm_buf_release(&text);
+	if (is_well)
+		set_states(merge, cell, &merge->into);
 	wm_arena_release(&arena);
 	free(cell);
 	return is_well;
@@ -567,17 +618,233 @@ compare_keys(struct wm_span a, struct wm_span b, enum key_order order)
 	return result;
 }
 
-/* ---- late rows ---- */
-
 static bool
 check_bytes(const struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
 {
 	return wm_merge_bytes(merge) <= merge->options.bytes_max ||
 		wm_err_set(err, WM_ERR_LIMIT,
-			"%s:%llu: the late rows take more than the limit of %zu bytes: raise it with --state-limit, or "
-			"merge fewer at a time",
-			row->input, (unsigned long long)row->number, merge->options.bytes_max);
+			"%s:%llu: the %s take more than the limit of %zu bytes: raise it with --state-limit, or merge "
+			"fewer at a time",
+			row->input, (unsigned long long)row->number,
+			is_of_sessions(merge) ? "sessions, of MAIN too," : "late rows", merge->options.bytes_max);
 }
+
+/* ---- sessions ---- */
+
+/* Sessions of one key stand together, by their starts. */
+static int
+compare_others(const struct wm_merge *merge, const struct session *a, const struct session *b)
+{
+	const char *a_at = a->key.data, *b_at = b->key.data;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < merge->options.keys_count; i++) {
+		struct part a_part = next_part(&a_at), b_part = next_part(&b_at);
+
+		if (i != merge->options.start_key && i != merge->options.end_key)
+			result = compare_parts(&a_part, &b_part, ORDER_BY_BYTES);
+	}
+	return result;
+}
+
+static int
+compare_by_start(const void *a, const void *b, void *context)
+{
+	const struct session *left = a, *right = b;
+	int result = compare_others(context, left, right);
+
+	return result != 0 ? result : (left->start_us > right->start_us) - (left->start_us < right->start_us);
+}
+
+static int
+compare_by_input(const void *a, const void *b)
+{
+	const struct session *left = a, *right = b;
+
+	return (left->order > right->order) - (left->order < right->order);
+}
+
+static int
+compare_by_key(const void *a, const void *b, void *context)
+{
+	const struct session *left = a, *right = b;
+	const struct wm_merge *merge = context;
+
+	return compare_keys(left->key, right->key, merge->order);
+}
+
+static struct wm_span
+keep_text(struct wm_merge *merge, struct wm_span text)
+{
+	char *copy = wm_arena_alloc(&merge->range_arena, text.len);
+
+	return wm_text_copy(&copy, text);
+}
+
+static struct wm_merge_row
+row_of_session(const struct session *session)
+{
+	return (struct wm_merge_row){ .line = session->line, .input = session->input, .number = session->number };
+}
+
+/* A bound of a session, which is a key. */
+static bool
+read_bound(struct wm_merge *merge, const struct wm_merge_row *row, size_t key, int64_t *time_us, struct wm_err *err)
+{
+	const char *why = "no time";
+	struct wm_buf shown;
+
+	if (row->keys[key].kind != WM_KIND_NULL &&
+		wm_instant_parse(merge->window_parser, row->keys[key].text, time_us, &why))
+		return true;
+	wm_buf_init(&shown, WM_BUF_UNBOUNDED);
+	add_shown(&shown, &row->keys[key]);
+	wm_err_set(err, WM_ERR_DATA, "%s:%llu: %.*s bounds no session: %s", row->input, (unsigned long long)row->number,
+		(int)shown.len, shown.data, why);
+	wm_buf_release(&shown);
+	return false;
+}
+
+/* All are of one gap, or they would not be the sessions of one run; into holds the row. */
+static bool
+check_gap(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
+{
+	size_t column;
+
+	if (merge->sessions_count == 0 || !wm_columns_find(merge->columns, wm_span_of(WM_MERGE_GAP), &column))
+		return true;
+	struct wm_merge_row first = row_of_session(&merge->sessions[0]);
+	wm_fields_split(&merge->from, first.line);
+	struct wm_value gap = wm_fields_at(&merge->into, column), other = wm_fields_at(&merge->from, column);
+	return is_same(&gap, &other) ||
+		fail_column(err, row, merge, column,
+			"'%.*s', but '%.*s' at %s:%llu: sessions of different gaps are not joined", (int)gap.text.len,
+			gap.text.data, (int)other.text.len, other.text.data, first.input,
+			(unsigned long long)first.number);
+}
+
+/* Holds a row, whose key is built and which into holds. */
+static bool
+hold_session(struct wm_merge *merge, const struct wm_merge_row *row, uint64_t order, struct wm_err *err)
+{
+	struct session session = { .order = order, .input = row->input, .number = row->number };
+	size_t start = merge->options.start_key, end = merge->options.end_key;
+
+	if (!read_bound(merge, row, start, &session.start_us, err) ||
+		!read_bound(merge, row, end, &session.end_us, err) || !check_gap(merge, row, err))
+		return false;
+	session.line = keep_text(merge, row->line);
+	session.key = keep_text(merge, wm_buf_span(&merge->key));
+	merge->sessions =
+		wm_grown(merge->sessions, merge->sessions_count, &merge->sessions_capacity, sizeof(merge->sessions[0]));
+	merge->sessions[merge->sessions_count++] = session;
+	return check_bytes(merge, row, err);
+}
+
+/* The key of a session with the bounds of two others. */
+static struct wm_span
+key_between(
+	struct wm_merge *merge, const struct session *session, const struct session *first, const struct session *last)
+{
+	const char *at = session->key.data, *first_at = first->key.data, *last_at = last->key.data;
+
+	wm_buf_reset(&merge->key);
+	for (size_t i = 0; i < merge->options.keys_count; i++) {
+		const char *from = at, *first_from = first_at, *last_from = last_at;
+
+		(void)next_part(&at);
+		(void)next_part(&first_at);
+		(void)next_part(&last_at);
+		if (i == merge->options.start_key)
+			wm_buf_add(&merge->key, first_from, (size_t)(first_at - first_from));
+		else if (i == merge->options.end_key)
+			wm_buf_add(&merge->key, last_from, (size_t)(last_at - last_from));
+		else
+			wm_buf_add(&merge->key, from, (size_t)(at - from));
+	}
+	return keep_text(merge, wm_buf_span(&merge->key));
+}
+
+/* Takes a bound over from another session to the row that into holds. */
+static void
+set_bound(struct wm_merge *merge, const char *name, const struct session *from)
+{
+	size_t column;
+
+	wm_fields_split(&merge->from, from->line);
+	if (!wm_columns_find(merge->columns, wm_span_of(name), &column))
+		return;
+	struct wm_value value = wm_fields_at(&merge->from, column), old = wm_fields_at(&merge->into, column);
+	if (!is_same(&value, &old))
+		wm_fields_set(&merge->into, column, &value);
+}
+
+/* Makes one of some sessions, more than one, which come in the order of input. */
+static bool
+join_sessions(struct wm_merge *merge, const struct session *sessions, size_t count, struct session *joined,
+	struct wm_err *err)
+{
+	const struct session *first = sessions, *last = sessions;
+	struct wm_merge_row row = row_of_session(sessions);
+	struct wm_arena arena = { 0 };
+
+	wm_fields_split(&merge->from, row.line);
+	void *cell = new_cell(merge, &merge->from, &row, err);
+	bool is_well = cell != NULL;
+	for (size_t i = 0; i < count && is_well; i++) {
+		row = row_of_session(&sessions[i]);
+		wm_fields_split(&merge->from, row.line);
+		is_well = take_states(merge, cell, &arena, &merge->from, &row, err);
+		first = sessions[i].start_us < first->start_us ? &sessions[i] : first;
+		last = sessions[i].end_us > last->end_us ? &sessions[i] : last;
+	}
+	if (is_well) {
+		wm_fields_split(&merge->into, sessions->line);
+		set_states(merge, cell, &merge->into);
+		set_bound(merge, "window_start", first);
+		set_bound(merge, "window_end", last);
+		wm_buf_reset(&merge->line);
+		wm_fields_render(&merge->into, &merge->line);
+		*joined = *sessions;
+		joined->key = key_between(merge, sessions, first, last);
+		joined->line = keep_text(merge, wm_buf_span(&merge->line));
+	}
+	wm_arena_release(&arena);
+	free(cell);
+	return is_well;
+}
+
+static bool
+settle_sessions(struct wm_merge *merge, struct wm_err *err)
+{
+	struct session *all = merge->sessions;
+	size_t count = merge->sessions_count, joined_count = 0;
+
+	qsort_r(all, count, sizeof(all[0]), compare_by_start, merge);
+	for (size_t i = 0, next; i < count; i = next) {
+		int64_t end_us = all[i].end_us;
+
+		for (next = i + 1;
+			next < count && compare_others(merge, &all[i], &all[next]) == 0 && all[next].start_us <= end_us;
+			next++)
+			end_us = all[next].end_us > end_us ? all[next].end_us : end_us;
+		struct session joined = all[i];
+		if (next - i > 1) {
+			qsort(&all[i], next - i, sizeof(all[0]), compare_by_input);
+			if (!join_sessions(merge, &all[i], next - i, &joined, err))
+				return false;
+		}
+		all[joined_count++] = joined;
+	}
+	qsort_r(all, joined_count, sizeof(all[0]), compare_by_key, merge);
+	merge->lines = wm_calloc(joined_count + 1, sizeof(merge->lines[0]));
+	for (size_t i = 0; i < joined_count; i++)
+		merge->lines[i] = all[i].line;
+	merge->added_count = joined_count;
+	return true;
+}
+
+/* ---- late rows ---- */
 
 /* What can be wrong with a late row by itself. */
 static bool
@@ -656,6 +923,8 @@ wm_merge_hold(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_
 	if (!check_late(merge, row, err))
 		return false;
 	build_key(merge, row->keys);
+	if (is_of_sessions(merge))
+		return hold_session(merge, row, LATE_FROM + merge->sessions_count, err);
 	struct wm_entry *entry = wm_table_put(&merge->table, wm_buf_span(&merge->key), 0, &is_new);
 	struct held *held = held_of(entry);
 	struct wm_span line = row->line;
@@ -679,18 +948,13 @@ wm_merge_hold(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_
 
 /* ---- MAIN, for the first time ---- */
 
-/* Whether MAIN is in order so far, and no key stands twice in a row. */
-static bool
-check_order(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
+/* Whether MAIN is in order so far. */
+static void
+note_order(struct wm_merge *merge, const struct wm_merge_row *row)
 {
 	struct wm_span key = wm_buf_span(&merge->key), before = wm_buf_span(&merge->key_before);
 	struct wm_buf swapped = merge->key_before;
 
-	if (merge->rows_count > 0 && wm_span_equal(key, before))
-		return wm_err_set(err, WM_ERR_DATA,
-			"%s:%llu: the key stands in line %llu already, so a late row could not say which it means: "
-			"name more columns with -k",
-			row->input, (unsigned long long)row->number, (unsigned long long)merge->number_before);
 	for (enum key_order order = 0; order < ORDERS_COUNT; order++)
 		if (merge->ordered_count[order] == merge->rows_count &&
 			(merge->rows_count == 0 || compare_keys(before, key, order) < 0))
@@ -699,6 +963,18 @@ check_order(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_er
 	merge->number_before = row->number;
 	merge->key_before = merge->key;
 	merge->key = swapped;
+}
+
+/* The same, and that no key stands twice in a row. */
+static bool
+check_order(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err)
+{
+	if (merge->rows_count > 0 && wm_span_equal(wm_buf_span(&merge->key), wm_buf_span(&merge->key_before)))
+		return wm_err_set(err, WM_ERR_DATA,
+			"%s:%llu: the key stands in line %llu already, so a late row could not say which it means: "
+			"name more columns with -k",
+			row->input, (unsigned long long)row->number, (unsigned long long)merge->number_before);
+	note_order(merge, row);
 	return true;
 }
 
@@ -731,6 +1007,12 @@ wm_merge_check(struct wm_merge *merge, const struct wm_merge_row *row, struct wm
 		return true;
 	}
 	build_key(merge, row->keys);
+	if (is_of_sessions(merge)) {
+		if (!hold_session(merge, row, merge->rows_count, err))
+			return false;
+		note_order(merge, row);
+		return true;
+	}
 	struct wm_entry *entry = wm_table_find(&merge->table, wm_buf_span(&merge->key), 0);
 	if (!check_order(merge, row, err))
 		return false;
@@ -760,23 +1042,26 @@ compare_entries(const void *a, const void *b, void *context)
 	return compare_keys(wm_entry_key(left), wm_entry_key(right), merge->order);
 }
 
-void
-wm_merge_settle(struct wm_merge *merge)
+bool
+wm_merge_settle(struct wm_merge *merge, struct wm_err *err)
 {
 	struct wm_entry *entry;
 	size_t at = 0;
 
 	merge->added_count = merge->lines_count;
 	if (merge->options.is_of_range)
-		return;
+		return true;
 	bool is_by_bytes = merge->ordered_count[ORDER_BY_VALUE] < merge->rows_count &&
 		merge->ordered_count[ORDER_BY_BYTES] == merge->rows_count;
 	merge->order = is_by_bytes ? ORDER_BY_BYTES : ORDER_BY_VALUE;
+	if (merge->sessions_count != 0)
+		return settle_sessions(merge, err);
 	merge->added = wm_calloc(merge->table.count + 1, sizeof(merge->added[0]));
 	while ((entry = wm_table_next(&merge->table, &at)) != NULL)
 		if (held_of(entry)->main_number == 0)
 			merge->added[merge->added_count++] = entry;
 	qsort_r(merge->added, merge->added_count, sizeof(merge->added[0]), compare_entries, merge);
+	return true;
 }
 
 /* ---- MAIN, for the second time ---- */
@@ -828,7 +1113,11 @@ wm_merge_take(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_
 	if (merge->row_at == merge->rows_count)
 		return fail_changed(row, err);
 	merge->row = row->line;
-	merge->has_row = true;
+	merge->has_row = merge->sessions_count == 0;
+	if (merge->sessions_count != 0) {
+		merge->row_at++;
+		return true;
+	}
 	if (!merge->options.is_of_range)
 		return take_by_keys(merge, row, err);
 	take_of_range(merge, row);
@@ -848,7 +1137,7 @@ wm_merge_next(struct wm_merge *merge, struct wm_span *line)
 		size_t at = merge->added_at++;
 
 		merge->due_count--;
-		*line = merge->options.is_of_range ? merge->lines[at] : row_of(held_of(merge->added[at])).line;
+		*line = merge->lines != NULL ? merge->lines[at] : row_of(held_of(merge->added[at])).line;
 		return true;
 	}
 	*line = merge->row;
@@ -942,5 +1231,5 @@ size_t
 wm_merge_bytes(const struct wm_merge *merge)
 {
 	return wm_table_bytes(&merge->table) + merge->lines_bytes + merge->range_arena.bytes +
-		merge->lines_capacity * sizeof(merge->lines[0]);
+		merge->lines_capacity * sizeof(merge->lines[0]) + merge->sessions_capacity * sizeof(merge->sessions[0]);
 }

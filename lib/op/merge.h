@@ -29,6 +29,10 @@
  * none, before the first row at or behind the range as long as MAIN has been in
  * order of time.
  *
+ * States of sessions (they have the column WM_MERGE_GAP) are found by their spans: those that overlap or touch, with the same other
+ * keys, become one, in MAIN too, from the earliest start to the latest end. So all rows are held until wm_merge_end(), and come
+ * in the order of their keys.
+ *
  * Rows are lines in one layout (fields.h). Nothing is read or written here.
  */
 #ifndef WM_OP_MERGE_H
@@ -63,6 +67,7 @@ struct wm_merge_options {
 	int64_t from_us, to_us;     /* half open; INT64_MIN, INT64_MAX: without this end */
 	const struct wm_zone *zone; /* of key times that carry none; borrowed */
 	size_t bytes_max;           /* of late rows */
+	size_t start_key, end_key;  /* of states: which keys are window_start and window_end; SIZE_MAX: none is */
 };
 
 /* A row; its texts are borrowed for the call. */
@@ -73,6 +78,9 @@ struct wm_merge_row {
 	const char *input;           /* where it stands, for messages; must outlive the merge */
 	uint64_t number;             /* of its line, from 1 */
 };
+
+/* A column beside the states: the gap that makes rows one session, the same in all rows. It is no result. */
+#define WM_MERGE_GAP "_gap"
 
 struct wm_merge;
 
@@ -88,7 +96,9 @@ WM_MUST_CHECK bool wm_merge_hold(struct wm_merge *merge, const struct wm_merge_r
 
 /* Fails with WM_ERR_DATA: the same, and a key that MAIN has twice (seen where the rows are neighbours, or a late row has that key). */
 WM_MUST_CHECK bool wm_merge_check(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err);
-void wm_merge_settle(struct wm_merge *merge);
+
+/* Fails with WM_ERR_DATA where sessions cannot be joined. */
+WM_MUST_CHECK bool wm_merge_settle(struct wm_merge *merge, struct wm_err *err);
 
 /* Fails (WM_ERR_IO) only where MAIN is not what was checked. */
 WM_MUST_CHECK bool wm_merge_take(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err *err);
@@ -105,7 +115,10 @@ bool wm_merge_next(struct wm_merge *merge, struct wm_span *line);
 WM_MUST_CHECK bool wm_merge_print(struct wm_merge *merge, struct wm_span line, const char *format,
 	const struct wm_value **values, struct wm_err *err);
 
-/* Bytes that the late rows take. */
+/* Whether a column is left out of results: the gap of sessions. */
+bool wm_merge_leaves_out(const struct wm_merge *merge, size_t column);
+
+/* Bytes that the rows held take. */
 size_t wm_merge_bytes(const struct wm_merge *merge);
 
 #endif

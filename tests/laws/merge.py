@@ -5,6 +5,7 @@
 split     rows split into on-time and late files, windows of each merged in any order: the table of one run
 partial   the same for every aggregate, by states, on any number of files in the order of their rows, with rows of one time in
           several of them
+sessions  the same of sessions, which the pieces cut, bridge and repeat; those of one gap, and of a gap a row
 inexact   the same with numbers that no exact sum can hold: what is computed of sums to 12 digits, all else to the byte
 late      rows that wm-window itself calls late, at any delay, folded into what it wrote: the table of one run, by
           rules and by states
@@ -161,6 +162,35 @@ def law_partial(tap, folder):
             fault = f"WM_SEED={seed} ({form}): {'merged' if got != want else 'merged, kept and merged'}"
             break
     tap.ok(fault is None, f"partial: states of {PARTIAL_SPLITS} splits give the results of one run", fault or "")
+
+
+def law_sessions(tap, folder):
+    fault = None
+    joined = 0
+    for seed in range(SEED, SEED + PARTIAL_SPLITS):
+        rng = random.Random(seed)
+        form = rng.choice(["csv", "ndjson"])
+        gap = rng.choice(["300ms", "3s", "PT20S", "column:v,s"])
+        window = ["-t", "ts", "--session", gap, "-g", "k", "-a", PARTIAL_AGGREGATES]
+        merge = ["wm-merge", "-k", "window_end,window_start,k", "-i", form]
+        rows = tied_rows(rng, rng.randrange(2, 120), number)
+        if gap.startswith("column"):  # a value of its own: gaps that are none would be rejected
+            rows = [(ts, key, str(rng.choice([1, 2.5, 0.000001, 30]))) for ts, key, _ in rows]
+        names = states_in_order(folder, rng, form, rows, window)
+        want = run(folder, "wm-window", *window, "-i", form, "all")
+        got = run(folder, *merge, "--partial", *names)
+        (folder / "states").write_bytes(run(folder, *merge, "--keep-partial", *names))
+        kept = run(folder, *merge, "--partial", "states")
+        # Two at a time, and in one FILE behind each other.
+        (folder / "pair").write_bytes(run(folder, *merge, "--keep-partial", *names[:2]))
+        paired = run(folder, *merge, "--partial", "pair", *names[2:])
+        joined += sum((folder / name).read_bytes().count(b"\n") for name in names) - got.count(b"\n")
+        if not got == want == kept == paired:
+            fault = f"WM_SEED={seed} ({form}, {gap})"
+            break
+    if not fault and joined < PARTIAL_SPLITS:
+        fault = "hardly any session was cut: nothing was tested"
+    tap.ok(fault is None, f"sessions: states of {PARTIAL_SPLITS} splits give the results of one run", fault or "")
 
 
 ROUNDED = ["sum", "avg", "var", "stddev"]
@@ -392,7 +422,7 @@ def law_kill(tap, folder):
     tap.ok(fault is None and killed > 0, f"kill: the old file or the new one, {KILLS} times", fault or f"{killed} killed")
 
 
-LAWS = {"split": law_split, "partial": law_partial, "inexact": law_inexact, "late": law_late, "grouping": law_grouping, "replace": law_replace,
+LAWS = {"split": law_split, "partial": law_partial, "sessions": law_sessions, "inexact": law_inexact, "late": law_late, "grouping": law_grouping, "replace": law_replace,
         "repeat": law_repeat, "kill": law_kill}
 
 

@@ -99,7 +99,10 @@ merged(struct bench *bench, const char *const *main_lines, const char *const *la
 	for (size_t i = 0; main_lines[i] != NULL; i++)
 		if (!check(bench, main_lines[i], i + 2))
 			return wm_buf_span(&out);
-	wm_merge_settle(bench->merge);
+	if (!wm_merge_settle(bench->merge, &err)) {
+		wm_buf_reset(&out);
+		return wm_buf_span(&out);
+	}
 	for (size_t i = 0; main_lines[i] != NULL; i++) {
 		struct wm_merge_row row = row_of(bench, main_lines[i], "main", i + 2, keys);
 
