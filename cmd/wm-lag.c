@@ -933,6 +933,25 @@ measure(struct wm_lag *lag, const struct plan *plan, const struct stream_row *ro
 	wm_lag_add(lag, &record);
 }
 
+/* From so many groups on it is said that none is forgotten. */
+#define GROUPS_MANY 100000
+
+/* A group is written when the input ends, late rows included, so an input without end has groups without end. */
+static void
+tell_many(const struct plan *plan, const struct wm_lag *lag, bool *is_told)
+{
+	if (*is_told || wm_lag_groups_count(lag) < GROUPS_MANY)
+		return;
+	*is_told = true;
+	if (!plan->opt->common.quiet)
+		cli_warn("%d groups are measured by themselves, and none is forgotten before the input ends: %s, or a "
+			 "run for each file, bounds the memory",
+			GROUPS_MANY,
+			plan->opt->group_by == NULL ? "a longer --every"
+				: plan->has_every   ? "a longer --every, fewer keys (-g)"
+						    : "fewer keys (-g)");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -993,6 +1012,7 @@ main(int argc, char **argv)
 	stream_resume(s);
 	struct stream_row row;
 	enum stream_item item;
+	bool is_told = !plan.is_grouped;
 	/* Nothing is due before the end. */
 	while ((item = stream_next(s, WM_TIME_END, &row)) != STREAM_END) {
 		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))
@@ -1000,6 +1020,7 @@ main(int argc, char **argv)
 		if (item != STREAM_RECORD)
 			continue;
 		measure(lag, &plan, &row);
+		tell_many(&plan, lag, &is_told);
 		if (wm_is_behind(row.event_time_us, row.watermark_us))
 			stream_late(s, 0);
 		else

@@ -115,6 +115,20 @@ refused() { # words, arguments
 	assert_line --index 2 --partial '2024-04-01T00:00:00+02:00,2024-04-02T00:00:00+02:00,disorder,1,'
 }
 
+@test "groups without end are said once, at 100000" {
+	for count in 99999 100000 150000; do
+		(echo ts && seq 1700000000 $((1700000000 + count - 1)) && echo 1700000000) >many.csv
+		for options in '--every 1s' '-g ts' '--every 1s -g ts' '--every 1s -w 1s -q'; do
+			# shellcheck disable=SC2086 # words
+			run -0 --separate-stderr lag -t ts --time-format s -o csv $options many.csv
+			case $count$options in
+			99999* | *-q) [[ $stderr != *"100000 groups"* ]] ;;
+			*) [ "$(grep -c '^wm-lag: 100000 groups are measured by themselves, and none is forgotten' <<<"$stderr")" = 1 ] ;;
+			esac
+		done
+	done
+}
+
 @test "formats: as the input, or as asked" {
 	run -0 lag -t time --ingest updated "$quakes.ndjson"
 	assert_line --index 0 --partial '{"measure":"lag","count":1707,"avg":49229.27703925015,"min":95.526,'
