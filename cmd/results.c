@@ -99,6 +99,7 @@ results_open(struct results *results, struct stream *s, const struct cli_common 
 	add_keys(results, s);
 	for (size_t i = 0; i < wm_agg_columns_count(agg); i++) {
 		enum stream_need need = wm_agg_column_needs_number(agg, i) ? STREAM_NUMBER
+			: wm_agg_column_is_ranked(agg, i)                  ? STREAM_RANKED
 			: wm_agg_column_reads_number(agg, i)               ? STREAM_MAYBE_NUMBER
 									   : STREAM_TEXT;
 

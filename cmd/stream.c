@@ -15,6 +15,7 @@
 #include "cmd/progress.h"
 #include "cmd/sources.h"
 #include "lib/base/limits.h"
+#include "lib/base/mem.h"
 #include "lib/base/shown.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
@@ -306,6 +307,17 @@ admit_line(struct stream *s)
 	return false;
 }
 
+/* The first text of a column that is ranked. */
+static __attribute__((noinline)) void
+note_text(struct stream *s, struct wanted *wanted, struct wm_span text)
+{
+	wm_buf_reset(&s->text);
+	wm_shown(text, &s->text);
+	wanted->text = wm_memdup(s->text.data, s->text.len);
+	wanted->text_input = inputs_name(s->inputs, s->input);
+	wanted->text_line = s->rec.line;
+}
+
 /* Whether the numbers that this record needs are there. */
 static __attribute__((noinline)) bool
 admit_guarded(struct stream *s)
@@ -339,7 +351,8 @@ admit(struct stream *s, bool is_plain)
 	if (s->passing != NULL && !admit_line(s))
 		return false;
 	const struct wm_value *fields = s->rec.fields;
-	const struct wanted *wanted = s->wanted, *end = wanted + s->wanted_count;
+	struct wanted *wanted = s->wanted;
+	const struct wanted *end = wanted + s->wanted_count;
 	for (struct wm_reading *reading = s->readings; wanted < end; wanted++, reading++) {
 		const struct wm_value *value = &fields[wanted->field];
 
@@ -347,6 +360,14 @@ admit(struct stream *s, bool is_plain)
 			wm_value_copy(&reading->value, value);
 			reading->is_empty = wm_value_is_empty(value);
 			reading->is_number = false;
+			continue;
+		}
+		if (wanted->need == STREAM_RANKED) {
+			wm_reading_take(reading, value);
+			if (reading->is_number)
+				wanted->has_numbers = true;
+			else if (!reading->is_empty && wanted->text == NULL)
+				note_text(s, wanted, value->text);
 			continue;
 		}
 		if (wanted->need == STREAM_LENGTH) {

@@ -88,6 +88,7 @@ enum stream_need {
 	STREAM_TEXT,         /* as it is */
 	STREAM_NUMBER,       /* read as a number; a value that is none rejects the record (bad-number) */
 	STREAM_MAYBE_NUMBER, /* read as a number where it is one */
+	STREAM_RANKED,       /* the same, and it is said if there are numbers and texts both */
 	STREAM_LENGTH /* a length of time above zero, in number.whole as microseconds; anything else rejects the record (bad-gap) */
 };
 

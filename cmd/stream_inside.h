@@ -57,6 +57,11 @@ struct wanted {
 	enum stream_need need;
 	int64_t unit_us; /* of STREAM_LENGTH */
 	char *name;      /* for messages */
+	/* of STREAM_RANKED: whether a number has come, and the first text that has; NULL: none */
+	bool has_numbers;
+	char *text;
+	const char *text_input;
+	uint64_t text_line;
 };
 
 enum phase {

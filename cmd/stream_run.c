@@ -555,6 +555,20 @@ has_confirmed(const struct stream *s)
 	return false;
 }
 
+/* A column of numbers and texts, of which the greatest is a text: often a word for a missing value. */
+static void
+warn_mixed(const struct stream *s)
+{
+	for (size_t i = 0; i < s->wanted_count; i++) {
+		const struct wanted *wanted = &s->wanted[i];
+
+		if (wanted->has_numbers && wanted->text != NULL)
+			cli_warn("column '%s' holds numbers and texts: for min and max texts rank behind all numbers; "
+				 "the first is '%s' (%s:%" PRIu64 ")",
+				wanted->name, wanted->text, wanted->text_input, wanted->text_line);
+	}
+}
+
 /* Numbers that nobody said are epochs, and that would all be times that hardly any data has: they may be something else. */
 static bool
 warn_odd_times(struct stream *s)
@@ -621,8 +635,10 @@ warn_summary(struct stream *s, bool is_too_late)
 static void
 free_stream(struct stream *s)
 {
-	for (size_t i = 0; i < s->wanted_count; i++)
+	for (size_t i = 0; i < s->wanted_count; i++) {
 		free(s->wanted[i].name);
+		free(s->wanted[i].text);
+	}
 	free(s->wanted);
 	free(s->readings);
 	passing_close(s->passing);
@@ -680,6 +696,8 @@ stream_finish(struct stream *s, uint64_t open_count)
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);
+		for (size_t i = 0; i < run->streams_count; i++)
+			warn_mixed(run->streams[i]);
 		if (!warn_odd_times(s) && s->partner != NULL)
 			(void)warn_odd_times(s->partner);
 	}

@@ -69,6 +69,9 @@ bool wm_agg_takes(const struct wm_agg *agg, const struct wm_reading *readings, s
 /* It is looked at whether it is a number: by those, by min and max, and by most conditions. */
 bool wm_agg_column_reads_number(const struct wm_agg *agg, size_t column);
 
+/* min or max of all rows: which rank texts behind numbers. */
+bool wm_agg_column_is_ranked(const struct wm_agg *agg, size_t column);
+
 /* The results, in the order of the list. */
 size_t wm_agg_outputs_count(const struct wm_agg *agg);
 struct wm_span wm_agg_output_name(const struct wm_agg *agg, size_t output);

@@ -411,6 +411,17 @@ wm_agg_column_reads_number(const struct wm_agg *agg, size_t column)
 	return agg->columns[column].reads_number;
 }
 
+bool
+wm_agg_column_is_ranked(const struct wm_agg *agg, size_t column)
+{
+	const unsigned extremes = WM_PART_BIT(WM_PART_MIN) | WM_PART_BIT(WM_PART_MAX);
+
+	for (const struct wm_measure *measure = agg->all.measures; measure != NULL; measure = measure->next)
+		if (measure->column == column)
+			return (measure->parts & extremes) != 0;
+	return false;
+}
+
 size_t
 wm_agg_outputs_count(const struct wm_agg *agg)
 {
