@@ -346,6 +346,19 @@ members_of(struct wm_span line)
 	return wm_span(begin + 1, (size_t)(end - begin - 1));
 }
 
+/* A record as the result has it: as it stands where all of it is in there, else field by field. */
+static void
+put_record(struct pairs *p, enum wm_join_side number, struct wm_span line, struct wm_buf *out)
+{
+	if (!p->sides[number].is_whole) {
+		put_fields(p, number, line, out);
+		return;
+	}
+	struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
+
+	wm_buf_add(out, whole.data, whole.len);
+}
+
 /* What comes behind something that has been written already. */
 static void
 put_part(struct pairs *p, struct wm_span part, size_t columns_count, bool *has_any)
@@ -413,7 +426,7 @@ put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *ro
 		part = own.text;
 		if (own.is_whole) {
 			wm_buf_reset(&p->part);
-			put_fields(p, number, own.text, &p->part);
+			put_record(p, number, own.text, &p->part);
 			part = wm_buf_span(&p->part);
 		}
 	}
@@ -586,13 +599,7 @@ pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *key
 		}
 		return wm_buf_span(kept);
 	}
-	if (!side->is_whole) {
-		put_fields(p, number, line, kept);
-	} else {
-		struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
-
-		wm_buf_add(kept, whole.data, whole.len);
-	}
+	put_record(p, number, line, kept);
 	len = (uint32_t)(kept->len - sizeof(len));
 	memcpy(kept->data, &len, sizeof(len));
 	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
