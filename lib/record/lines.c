@@ -313,22 +313,105 @@ read_number(struct wm_lines *lines, enum clf_column column, const char *at, cons
 	return at;
 }
 
+/* Behind a word that a blank follows; NULL: there is none. A host may be a list of addresses ("a, b"), or stand in quotes. */
+static const char *
+word_end(const char *at, const char *end, bool is_host)
+{
+	const char *blank;
+
+	if (is_host && at < end && *at == '"') {
+		blank = find_quote(at + 1, end);
+		return blank != NULL && end - blank > 1 && blank[1] == ' ' ? blank + 1 : NULL;
+	}
+	blank = memchr(at, ' ', (size_t)(end - at));
+	while (is_host && blank != NULL && blank > at && blank[-1] == ',' && end - blank > 1 && blank[1] != ' ')
+		blank = memchr(blank + 1, ' ', (size_t)(end - blank - 1));
+	return blank == at ? NULL : blank;
+}
+
+/* Whether a host begins as an address of IPv4 or IPv6 does. */
+static bool
+is_address(const char *at, const char *end)
+{
+	size_t dots = 0, colons = 0;
+
+	at += at < end && *at == '"';
+	for (; at < end && *at != ',' && *at != '"'; at++) {
+		dots += *at == '.';
+		colons += *at == ':';
+		if (!wm_is_digit(*at) && *at != '.' && *at != ':' && !((*at | 0x20) >= 'a' && (*at | 0x20) <= 'f'))
+			return false;
+	}
+	return dots == 3 || colons > 1;
+}
+
+/* "example.com:443" */
+static bool
+has_port(const char *at, const char *end)
+{
+	const char *colon = memchr(at, ':', (size_t)(end - at));
+
+	if (colon == NULL || colon == at || colon + 1 == end)
+		return false;
+	while (++colon < end)
+		if (!wm_is_digit(*colon))
+			return false;
+	return true;
+}
+
+/*
+ * Whether a word before the time is a virtual host, with host, identity and user behind it: then these are four or
+ * more, the second is no identity, and one of them shows what it is. So a user with blanks is none.
+ */
+static bool
+has_virtual_host(const char *first, const char *time)
+{
+	const char *first_end = word_end(first, time, true);
+	const char *second = first_end + 1, *second_end = word_end(second, time, true);
+	const char *third = second_end == NULL ? NULL : second_end + 1;
+	const char *third_end = third == NULL ? NULL : word_end(third, time, false);
+
+	if (third_end == NULL || third_end + 1 >= time || (second_end - second == 1 && *second == '-'))
+		return false;
+	return has_port(first, first_end) || is_address(second, second_end) ||
+		(third_end - third == 1 && *third == '-');
+}
+
+/* Host, identity and user; *at is moved to the bracket of the time. NULL, or what is wrong. */
+static const char *
+read_who(struct wm_lines *lines, const char **at, const char *end)
+{
+	const char *host = *at, *host_end = word_end(host, end, true), *time;
+
+	if (host_end == NULL || word_end(host_end + 1, end, false) == NULL)
+		return "no host, identity and user before the time";
+	time = find_time(host_end + 1, end);
+	if (time == NULL)
+		return "no time in brackets behind host, identity and user";
+	if (has_virtual_host(host, time)) {
+		host = host_end + 1;
+		host_end = word_end(host, time, true);
+	}
+	const char *ident = host_end + 1, *ident_end = word_end(ident, time, false);
+	if (ident_end == NULL || ident_end + 1 >= time)
+		return "no time in brackets behind host, identity and user";
+	bool is_quoted = *host == '"';
+	set_clf(lines, CLF_HOST, host + is_quoted, host_end - is_quoted);
+	set_clf(lines, CLF_IDENT, ident, ident_end);
+	set_clf(lines, CLF_USER, ident_end + 1, time - 1);
+	*at = time;
+	return NULL;
+}
+
 static const char *
 read_clf(struct wm_lines *lines, struct wm_span line)
 {
-	const char *at = line.data, *end = line.data + line.len, *blank, *next;
+	const char *at = line.data, *end = line.data + line.len, *next;
+	const char *wrong = read_who(lines, &at, end);
 
-	for (enum clf_column column = CLF_HOST; column <= CLF_IDENT; column++) {
-		blank = memchr(at, ' ', (size_t)(end - at));
-		if (blank == NULL || blank == at)
-			return "no host, identity and user before the time";
-		set_clf(lines, column, at, blank);
-		at = blank + 1;
-	}
-	next = find_time(at, end);
-	if (next == NULL || next == at)
-		return "no time in brackets behind host, identity and user";
-	set_clf(lines, CLF_USER, at, next - 1);
+	if (wrong != NULL)
+		return wrong;
+	next = at;
 	if (wm_span_is(lines->fields[CLF_USER].text, "\"\""))
 		lines->fields[CLF_USER].text.len = 0; /* so Apache writes an empty name */
 	at = memchr(next, ']', (size_t)(end - next));

@@ -100,6 +100,33 @@ test_clf(void)
 	check(lines, "h - john smith [x] [01/Jan/2025:00:00:00 +0000] \"GET /a b?c d HTTP/1.1\" 400 5",
 		"h||john smith [x]|01/Jan/2025:00:00:00 +0000|GET|/a b|c d|HTTP/1.1|400|5|||GET /a b?c d HTTP/1.1|",
 		"blanks and brackets in a user, blanks in a target");
+	static const char *const who[][2] = {
+		{ "192.0.2.1, 198.51.100.3 - -", "192.0.2.1, 198.51.100.3||" },
+		{ "192.0.2.1, 198.51.100.3, 2001:db8::9 - frank", "192.0.2.1, 198.51.100.3, 2001:db8::9||frank" },
+		{ "unknown, 198.51.100.3 id -", "unknown, 198.51.100.3|id|" },
+		{ "192.0.2.1,198.51.100.3 - ann lee", "192.0.2.1,198.51.100.3||ann lee" },
+		{ "\"192.0.2.1, 198.51.100.3\" - -", "192.0.2.1, 198.51.100.3||" },
+		{ "\"-\" - -", "||" },
+		{ "www.example.com:443 192.0.2.1 - frank", "192.0.2.1||frank" },
+		{ "www.example.com:443 192.0.2.1, 198.51.100.3 - -", "192.0.2.1, 198.51.100.3||" },
+		{ "example.com 192.0.2.1 - ann lee", "192.0.2.1||ann lee" },
+		{ "example.com 2001:db8::1 id ann", "2001:db8::1|id|ann" },
+		{ "example.com host.example.net - -", "host.example.net||" },
+		{ "example.com:80 host.example.net id -", "host.example.net|id|" },
+		{ "192.0.2.7 - ann lee", "192.0.2.7||ann lee" },
+		{ "192.0.2.7 id ann lee", "192.0.2.7|id|ann lee" },
+		{ "192.0.2.7:5123 - -", "192.0.2.7:5123||" },
+		{ "2001:db8::1 - - -", "2001:db8::1||- -" },
+		{ "host 192.0.2.7 ann", "host|192.0.2.7|ann" },
+		{ "h - a, b", "h||a, b" },
+	};
+	for (size_t i = 0; i < sizeof(who) / sizeof(*who); i++) {
+		char text[200], want[200];
+
+		snprintf(text, sizeof(text), "%s [01/Jan/2025:00:00:00 +0000] \"\" 400 0", who[i][0]);
+		snprintf(want, sizeof(want), "%s|01/Jan/2025:00:00:00 +0000|||||400|0||||", who[i][1]);
+		check(lines, text, want, who[i][0]);
+	}
 	check(lines, "h - - [01/Jan/2025:00:00:00 +0000] \"-\" 408 - \"-\" \"-\"",
 		"h|||01/Jan/2025:00:00:00 +0000|||||408|||||", "no request");
 	check(lines, "h - - [01/Jan/2025:00:00:00 +0000] \"\" 400 0", "h|||01/Jan/2025:00:00:00 +0000|||||400|0||||",
