@@ -428,7 +428,7 @@ void
 cli_die(const struct wm_err *err)
 {
 	cli_warn("%s", err->message);
-	exit(cli_status_of(err->code));
+	exit((int)cli_status_of(err->code));
 }
 
 /* ---- words: choices and spelling advice ---- */

@@ -69,7 +69,7 @@ fail(struct outputs *outputs, const struct wm_err *err)
 {
 	/* Its reader has seen enough: nothing that a person could want to read about. */
 	if (outputs->out.writer != NULL && wm_writer_is_broken_pipe(outputs->out.writer))
-		exit(cli_status_of(err->code));
+		exit((int)cli_status_of(err->code));
 	cli_die(err);
 }
 

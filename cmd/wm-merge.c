@@ -810,7 +810,7 @@ put(struct run *run, struct wm_span bytes)
 		return;
 	/* Its reader has seen enough: nothing that a person could want to read about. */
 	if (wm_writer_is_broken_pipe(run->writer))
-		exit(cli_status_of(err.code));
+		exit((int)cli_status_of(err.code));
 	cli_die(&err);
 }
 
@@ -1087,7 +1087,7 @@ write_to_output(struct run *run)
 	put(run, wm_span(NULL, 0));
 	if (!wm_writer_flush(run->writer, &err)) {
 		if (wm_writer_is_broken_pipe(run->writer))
-			exit(cli_status_of(err.code));
+			exit((int)cli_status_of(err.code));
 		cli_die(&err);
 	}
 	if (!wm_writer_close(run->writer, &err))

@@ -238,3 +238,17 @@ kept() {
 		                sys.exit(f"{name}: imports {module}")
 	END
 }
+
+@test "all headers can be included together, before and behind each other" {
+	local order
+	for order in '' -r; do
+		find lib -name '*.h' | LC_ALL=C sort $order | sed 's|.*|#include "&"|' >"$BATS_TEST_TMPDIR/all.c"
+		gcc -std=c17 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -fsyntax-only "$BATS_TEST_TMPDIR/all.c"
+	done
+}
+
+@test "clang has no warning either" {
+	command -v clang >/dev/null || skip "clang is not installed"
+	find cmd lib -name '*.c' -print0 | xargs -0 -n 8 -P 2 clang -std=c17 -D_GNU_SOURCE -DWM_VERSION='""' -I. -Wall -Wextra \
+		-Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only
+}

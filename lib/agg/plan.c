@@ -123,7 +123,7 @@ find_column(struct wm_agg *agg, struct wm_span text)
 	for (size_t i = 0; i < agg->columns_count; i++)
 		if (wm_span_equal(agg->columns[i].text, text))
 			return i;
-	agg->columns[agg->columns_count] = (struct wm_column){ .text = wm_plan_keep(agg, text) };
+	agg->columns[agg->columns_count] = (struct wm_agg_column){ .text = wm_plan_keep(agg, text) };
 	return agg->columns_count++;
 }
 
@@ -203,7 +203,7 @@ add_output(struct wm_agg *agg, const struct piece *piece, const struct wm_functi
 	else if (piece->column.data != NULL)
 		output->measure = wm_plan_measure(agg, branch, find_column(agg, piece->column));
 	if (output->measure != NULL) {
-		struct wm_column *column = &agg->columns[output->measure->column];
+		struct wm_agg_column *column = &agg->columns[output->measure->column];
 
 		output->measure->parts |= function->parts;
 		if (function->needs == WM_NEEDS_NUMBER) {

@@ -51,7 +51,7 @@ struct wm_output {
 	uint64_t percent;           /* of pNN, in 10^-15 percent */
 };
 
-struct wm_column {
+struct wm_agg_column {
 	struct wm_span text; /* with its escapes */
 	bool needs_number;   /* of every row */
 	bool is_guarded;     /* of rows that fulfil a condition, a number is needed */
@@ -62,7 +62,7 @@ struct wm_agg {
 	struct wm_arena arena; /* of all names, branches and measures */
 	struct wm_branch all;  /* rows; the branches with conditions are behind it */
 	struct wm_branch **branches_end;
-	struct wm_column *columns;
+	struct wm_agg_column *columns;
 	size_t columns_count;
 	struct wm_output *outputs;
 	size_t outputs_count;

@@ -23,17 +23,17 @@
 #define WM_COLUMNS_KIND_BITS 3
 
 /* What of its kind a column keeps. */
-enum wm_columns { WM_COLUMNS_TEXT = 0, WM_COLUMNS_KIND = (1 << WM_COLUMNS_KIND_BITS) - 1 };
+enum wm_columns_what { WM_COLUMNS_TEXT = 0, WM_COLUMNS_KIND = (1 << WM_COLUMNS_KIND_BITS) - 1 };
 
 static inline uint64_t
-wm_column_head(const struct wm_value *column, enum wm_columns what)
+wm_column_head(const struct wm_value *column, enum wm_columns_what what)
 {
 	return (uint64_t)column->text.len << WM_COLUMNS_KIND_BITS | ((uint64_t)column->kind & (uint64_t)what);
 }
 
 /* Bytes that columns take. */
 static inline size_t
-wm_columns_len(const struct wm_value *columns, size_t count, enum wm_columns what)
+wm_columns_len(const struct wm_value *columns, size_t count, enum wm_columns_what what)
 {
 	size_t len = 0;
 
@@ -44,7 +44,7 @@ wm_columns_len(const struct wm_value *columns, size_t count, enum wm_columns wha
 
 /* Writes them to a place with room for so many bytes. */
 static inline void
-wm_columns_put(char *at, const struct wm_value *columns, size_t count, enum wm_columns what)
+wm_columns_put(char *at, const struct wm_value *columns, size_t count, enum wm_columns_what what)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t head = wm_column_head(&columns[i], what);
@@ -75,7 +75,7 @@ wm_column_get(const char *at, struct wm_value *column)
 }
 
 static inline uint64_t
-wm_column_hash(uint64_t hash, const struct wm_value *column, enum wm_columns what)
+wm_column_hash(uint64_t hash, const struct wm_value *column, enum wm_columns_what what)
 {
 	return wm_hash_mix(hash ^ wm_hash_secret[0],
 		wm_hash(column->text, (uint64_t)column->kind & (uint64_t)what) ^ wm_hash_secret[1]);
@@ -83,7 +83,7 @@ wm_column_hash(uint64_t hash, const struct wm_value *column, enum wm_columns wha
 
 /* The hash of columns, and of what is beside them in the key. */
 static inline uint64_t
-wm_columns_hash(uint64_t beside, const struct wm_value *columns, size_t count, enum wm_columns what)
+wm_columns_hash(uint64_t beside, const struct wm_value *columns, size_t count, enum wm_columns_what what)
 {
 	for (size_t i = 0; i < count; i++)
 		beside = wm_column_hash(beside, &columns[i], what);
@@ -92,7 +92,7 @@ wm_columns_hash(uint64_t beside, const struct wm_value *columns, size_t count, e
 
 /* The same of what was put at a place. */
 static inline uint64_t
-wm_columns_hash_at(uint64_t beside, const char *at, size_t count, enum wm_columns what)
+wm_columns_hash_at(uint64_t beside, const char *at, size_t count, enum wm_columns_what what)
 {
 	struct wm_value column;
 
@@ -105,7 +105,7 @@ wm_columns_hash_at(uint64_t beside, const char *at, size_t count, enum wm_column
 
 /* Whether these columns were put at a place. */
 static inline bool
-wm_columns_are_at(const char *at, const struct wm_value *columns, size_t count, enum wm_columns what)
+wm_columns_are_at(const char *at, const struct wm_value *columns, size_t count, enum wm_columns_what what)
 {
 	struct wm_value column;
 
