@@ -5,7 +5,8 @@
  *   - a text is refused with a message, or is a state;
  *   - a state that was merged into nothing is printed as a state, and that one as itself;
  *   - a state that is not taken leaves the cell as it was;
- *   - two states of one function give the same text whichever comes first, where their sums are exact.
+ *   - two states of one function give the same text whichever comes first, where their sums are exact; of a first or last
+ *     at one time the one that was merged first, or last, is left.
  */
 #include "lib/agg/agg.h"
 #include "lib/agg/partial.h"
@@ -73,6 +74,48 @@ is_inexact(struct wm_span state)
 	return memchr(state.data, '~', state.len) != NULL;
 }
 
+/* The text up to its third colon: of a first or last, the function and its time. */
+static struct wm_span
+timed_head(struct wm_span state)
+{
+	size_t at = 0;
+
+	for (int colons = 0; at < state.len && colons < 3; at++)
+		colons += state.data[at] == ':';
+	return wm_span(state.data, at);
+}
+
+static bool
+starts_with(struct wm_span text, const char *start)
+{
+	size_t len = strlen(start);
+
+	return text.len >= len && memcmp(text.data, start, len) == 0;
+}
+
+/* Whether the order of two states tells which of them is left: values of one time. */
+static bool
+is_tied(struct wm_span a, struct wm_span b)
+{
+	return (starts_with(a, "1:first:") || starts_with(a, "1:last:")) && wm_span_equal(timed_head(a), timed_head(b));
+}
+
+/* That of two values of one time the right one is left, in text. */
+static void
+hold_tie(struct wm_agg *agg, struct wm_span left, const struct wm_buf *text)
+{
+	struct group group = group_of(agg);
+	struct wm_buf own;
+
+	wm_buf_init(&own, WM_BUF_UNBOUNDED);
+	if (merge(&group, left)) {
+		print(&group, &own);
+		expect(wm_span_equal(wm_buf_span(&own), wm_buf_span(text)), "of one time the order decides");
+	}
+	wm_buf_release(&own);
+	free_group(&group);
+}
+
 static void
 hold_pair(struct wm_agg *agg, struct wm_span a, struct wm_span b)
 {
@@ -92,7 +135,9 @@ hold_pair(struct wm_agg *agg, struct wm_span a, struct wm_span b)
 		expect(merge(&backward, a) == is_taken || is_inexact(a), "whichever comes first both are taken");
 		print(&forward, &text);
 		print(&backward, &other);
-		expect(!is_taken || is_inexact(wm_buf_span(&text)) || is_inexact(a) || is_inexact(b) ||
+		if (is_taken && is_tied(a, b))
+			hold_tie(agg, starts_with(a, "1:first:") ? a : b, &text);
+		expect(!is_taken || is_tied(a, b) || is_inexact(wm_buf_span(&text)) || is_inexact(a) || is_inexact(b) ||
 				wm_span_equal(wm_buf_span(&text), wm_buf_span(&other)),
 			"whichever comes first it is the same state");
 	}
