@@ -588,6 +588,14 @@ add_jump(struct wm_buf *out, const struct report *report, const struct report_co
 		wm_buf_add_text(out, " --max-jump D keeps the watermark from such rows");
 }
 
+/* The least delay that would have dropped nothing, as a person would type it. */
+static int64_t
+enough_delay_us(const struct report *report, const struct report_context *context)
+{
+	/* Spark drops what is at the watermark, which is whole milliseconds. */
+	return wm_duration_round_up(wm_time_add(report->disorder_max_us, context->is_spark ? 1000 : 0));
+}
+
 /* What the late rows say about the delay. */
 static void
 add_meaning(struct wm_buf *out, const struct report *report, const struct report_context *context)
@@ -619,11 +627,15 @@ add_meaning(struct wm_buf *out, const struct report *report, const struct report
 		wm_buf_add_text(out, "a small, steady share is normal");
 	else
 		wm_buf_addf(out, "the delay%s%s is short for this source", of, delay);
-	/* The rows that were ahead of the late ones may have been taken out. */
-	if (context->is_in_band)
+	int64_t enough_us = enough_delay_us(report, context);
+	/*
+	 * The rows that were ahead of the late ones may have been taken out. And what the delay given has dropped was late by more than
+	 * the data: the clock, sources that had been idle, or a run before.
+	 */
+	if (context->is_in_band || (context->delay_text != NULL && enough_us <= context->delay_us))
 		return;
 	wm_buf_add_text(out, "; a delay of ");
-	wm_duration_print(wm_duration_round_up(report->disorder_max_us), out);
+	wm_duration_print(enough_us, out);
 	wm_buf_add_text(out, " would have dropped nothing");
 }
 
@@ -686,7 +698,7 @@ add_late(struct wm_buf *out, const struct report *report, const struct report_co
 static void
 add_none_late(struct wm_buf *out, const struct report *report, const struct report_context *context)
 {
-	int64_t enough_us = wm_duration_round_up(report->disorder_max_us);
+	int64_t enough_us = enough_delay_us(report, context);
 
 	begin_line(out);
 	wm_buf_addf(out, "%" PRIu64 " row%s, none late", report->rows_in, report->rows_in == 1 ? "" : "s");

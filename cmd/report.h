@@ -194,6 +194,7 @@ struct report_context {
 	int64_t delay_us;
 	bool is_in_band;                /* the watermark came with the rows */
 	bool is_in_order;               /* inputs were taken to be in order: there is no delay to speak of */
+	bool is_spark;                  /* a row at the watermark is late */
 	const char *late_fate;          /* what became of late rows; NULL: they were dropped */
 	const char *late_path;          /* NULL: late rows are only counted */
 	bool has_sides;                 /* late_path is of the left side */

@@ -189,12 +189,32 @@ join_batch(struct stream *s, const struct wm_value *value)
 	wm_trigger_join(&s->trigger, value, is_timed ? stream_clock_us(CLOCK_MONOTONIC) : 0);
 }
 
+/* How far the watermark of several sources would have come without a delay: to the time of the one that it follows. */
+static void
+raise_reach(struct stream *s)
+{
+	const struct wm_combine *combine = &s->sources.combine;
+	size_t followed = s->source;
+
+	if (combine->policy == WM_POLICY_MIN && !wm_combine_lowest(combine, &followed))
+		return;
+	const struct wm_watermark *own = &combine->sources[followed].own;
+	if (own->highest_time_us == WM_TIME_NONE)
+		return;
+	int64_t reach_us = wm_time_add(own->highest_time_us, s->common->delay.us - own->delay_us);
+	if (reach_us > s->reach_next_us)
+		s->reach_next_us = reach_us;
+}
+
 /* The last record of the batch was judged: the watermark moves. Always true: results are due. */
 static bool
 end_batch(struct stream *s)
 {
 	s->watermark_before_us = s->watermark_us;
 	wm_combine_settle(&s->sources.combine);
+	if (s->has_reach)
+		raise_reach(s);
+	s->reach_us = s->reach_next_us;
 	if (s->has_watermark)
 		s->watermark_us = s->sources.combine.watermark_us;
 	wm_trigger_end(&s->trigger);
@@ -478,13 +498,28 @@ observe(struct stream *s, bool is_plain)
 			note_jump(s, highest_us - s->highest_us);
 		s->highest_us = highest_us;
 	}
-	s->disorder_us = s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
-	if (s->disorder_us > s->run->report.disorder_max_us && !is_highest)
-		s->run->report.disorder_max_us = s->disorder_us;
+	if (is_plain || !s->has_reach) {
+		s->disorder_us = s->highest_us == WM_TIME_NONE ? 0 : s->highest_us - s->event_time_us;
+		if (s->disorder_us > s->run->report.disorder_max_us && !is_highest)
+			s->run->report.disorder_max_us = s->disorder_us;
+	}
 	if (highest_us <= before_us)
 		return false;
 	own->highest_time_us = highest_us;
 	return true;
+}
+
+/* How far the record is behind that. In a batch it stays where it was before. */
+static __attribute__((noinline)) void
+measure_reach(struct stream *s)
+{
+	if (s->is_each || s->sources.combine.policy == WM_POLICY_MAX)
+		raise_reach(s);
+	if (s->is_each)
+		s->reach_us = s->reach_next_us;
+	s->disorder_us = s->reach_us > s->event_time_us ? wm_time_sub(s->reach_us, s->event_time_us) : 0;
+	if (s->disorder_us > s->run->report.disorder_max_us)
+		s->run->report.disorder_max_us = s->disorder_us;
 }
 
 /* Which source the record is of, where there can be several; true if the watermark moved, as another one has become idle. */
@@ -570,6 +605,8 @@ take_in(struct stream *s, int64_t due_us, bool is_plain)
 	if (observe(s, is_plain) && !is_followed)
 		has_moved |= !is_plain && s->facts.is_in_order ? raise_source(s, s->event_time_us)
 							       : wm_combine_advance(&s->sources.combine, s->source);
+	if (!is_plain && s->has_reach)
+		measure_reach(s);
 	if (!is_plain && !s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
 		if (s->trigger.kind == WM_TRIGGER_EVENT)
@@ -833,7 +870,7 @@ hand_out(struct stream *s, struct stream_row *row, bool is_plain)
 	s->phase = PHASE_READ;
 	row->watermark_us = s->watermark_us;
 	row->event_time_us = s->event_time_us;
-	row->highest_time_us = s->highest_us;
+	row->highest_time_us = !is_plain && s->has_reach ? s->reach_us : s->highest_us;
 	row->arrival_us = s->arrival_us;
 	row->source = !is_plain && s->common->merge ? s->input : 0;
 	row->readings = s->readings;

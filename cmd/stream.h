@@ -143,7 +143,7 @@ struct stream_row {
 	bool is_punctuated; /* it came as punctuation, this or an earlier one of the batch; only if is_restating */
 	/* of STREAM_RECORD */
 	int64_t event_time_us;
-	int64_t highest_time_us; /* of its source, so far */
+	int64_t highest_time_us; /* so far; of several sources the one that their watermark follows */
 	int64_t arrival_us;      /* with wants_arrival and --ingest */
 	size_t source; /* its FILE with --merge, else 0; of STREAM_WATERMARK the one furthest behind of those that take part */
 	const struct wm_reading *readings; /* in the order in which they were asked for */

@@ -160,9 +160,12 @@ struct stream {
 	const void *taker;
 
 	struct sources sources;
-	bool has_sources;    /* more than the one that all records are of, or one that can be idle */
-	int64_t highest_us;  /* highest event time of all; WM_TIME_NONE before the first */
-	int64_t disorder_us; /* how far the record is behind it; 0 before any time is confirmed */
+	bool has_sources;      /* more than the one that all records are of, or one that can be idle */
+	int64_t highest_us;    /* highest event time of all; WM_TIME_NONE before the first */
+	bool has_reach;        /* of several sources the watermark follows another time: */
+	int64_t reach_us;      /* that which it would be without a delay; WM_TIME_NONE: there is none */
+	int64_t reach_next_us; /* and at the end of the batch */
+	int64_t disorder_us; /* how far the record is behind what the watermark follows; 0 before any time is confirmed */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
 	int64_t watermark_before_us;

@@ -132,7 +132,8 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	open_times(s);
 	s->fed_at_us = run->started_us;
 	s->has_watermark = common->delay.text != NULL || facts->is_in_order;
-	s->highest_us = WM_TIME_NONE;
+	s->highest_us = s->reach_us = s->reach_next_us = WM_TIME_NONE;
+	s->has_reach = common->merge || common->source_column != NULL;
 	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, run->started_us);
 	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
 	if (common->source_column != NULL)

@@ -124,6 +124,8 @@ settle_kept(struct stream *s)
 {
 	s->run->report.batch_watermark_us = s->watermark_us;
 	s->files_begun += s->highest_us != WM_TIME_NONE;
+	if (s->sources.combine.watermark_us != WM_TIME_NONE)
+		s->reach_us = s->reach_next_us = wm_time_add(s->sources.combine.watermark_us, s->common->delay.us);
 	if (!s->band.is_followed)
 		return;
 	s->has_watermark = true;
@@ -607,6 +609,7 @@ warn_summary(struct stream *s, bool is_too_late)
 		.has_confirmed = has_confirmed(s),
 		.repeated_hour_text = s->common->repeated_hour == WM_REPEATED_LATER ? "later" : "earlier",
 		.fail_late_text = is_too_late ? s->common->fail_late : NULL,
+		.is_spark = s->common->is_spark,
 		.is_verbose = s->common->verbose,
 		.is_quiet = s->common->quiet,
 	};

@@ -240,12 +240,18 @@ test_summary(struct wm_buf *out)
 
 	report_init(&report, "wm-window", NULL);
 	feed_many(&report, "...P", 1);
-	report.disorder_max_us = 700000;
+	report.disorder_max_us = 600700000;
 	report_summary(&report, &context, out);
 	tap_line(out,
 		"1 of 4 rows was partly late (25%): it missed 1 window and counts in the others\n"
-		"the delay of 10m is short for this source; a delay of 700ms would have dropped nothing",
+		"the delay of 10m is short for this source; a delay of 11m would have dropped nothing",
 		"partly late alone");
+	report.disorder_max_us = 599000000;
+	report_summary(&report, &context, out);
+	tap_line(out,
+		"1 of 4 rows was partly late (25%): it missed 1 window and counts in the others\n"
+		"the delay of 10m is short for this source",
+		"no delay is named that was given, and has dropped something");
 }
 
 static void
