@@ -123,6 +123,27 @@ sources_find(struct sources *sources, const struct wm_value *value, int64_t now_
 	return add_value(sources, value->text, is_scalar ? WM_KIND_TEXT : value->kind, now_us, source, err);
 }
 
+bool
+sources_is_full_for(const struct sources *sources, const struct wm_value *value)
+{
+	bool is_scalar = value->kind == WM_KIND_NUMBER || value->kind == WM_KIND_BOOL;
+	enum wm_kind kind = is_scalar ? WM_KIND_TEXT : value->kind;
+
+	return sources->combine.sources_count >= WM_SOURCES_MAX &&
+		wm_table_find(&sources->numbers, value->text, (uint8_t)kind) == NULL;
+}
+
+size_t
+sources_bytes(const struct sources *sources)
+{
+	size_t a_source =
+		sizeof(struct wm_source) + sizeof(size_t) + (sources->guards == NULL ? 0 : sizeof(struct wm_guard));
+
+	return sources->common->source_column == NULL
+		? 0
+		: wm_table_bytes(&sources->numbers) + sources->combine.sources_count * a_source;
+}
+
 /* All sources by their numbers; freed by the caller. */
 static struct sources_known *
 known_sources(const struct sources *sources)

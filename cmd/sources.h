@@ -46,6 +46,12 @@ WM_MUST_CHECK bool sources_decode(struct sources *sources, struct wm_get *in);
 WM_MUST_CHECK bool sources_find(
 	struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err);
 
+/* Whether a record of this value would be one source too many. */
+bool sources_is_full_for(const struct sources *sources, const struct wm_value *value);
+
+/* Bytes of state. */
+size_t sources_bytes(const struct sources *sources);
+
 /* A source as it is known from run to run: what sources_encode() begins with. */
 struct sources_known {
 	struct wm_span name; /* the FILE, or the value of the column; borrowed from what is decoded */

@@ -651,6 +651,8 @@ end_file(struct stream *s, int64_t due_us)
 
 	stream_start_outputs(s, false);
 	s->is_file_begun = s->is_plain = s->is_observed_plainly = false;
+	if (s->reads_all)
+		wm_combine_end(&s->reading, s->input);
 	if (s->common->merge && !is_kept) {
 		bool has_moved = wm_combine_end(&s->sources.combine, s->input);
 
@@ -784,6 +786,17 @@ read_batch(struct stream *s)
 	return reject_field(s, "bad-number", s->common->trigger_column, NULL, "no batch number", value->text, NULL);
 }
 
+/* The record that was read is of one source more than there can be: the run ends before it, and the next one begins with it. */
+static __attribute__((noinline)) bool
+stop_at_source(struct stream *s)
+{
+	cli_warn("%s:%" PRIu64 ": more than %d sources: stopped%s: is %s the column that tells them apart (--source)?",
+		inputs_name(s->inputs, s->input), s->rec.line, WM_SOURCES_MAX,
+		s->run->keep == NULL ? "" : " (the checkpoint is good)", s->common->source_column);
+	s->run->is_at_limit = s->is_left = true;
+	return begin_end(s);
+}
+
 /* What comes before a record that was read is judged by its batch; true if the record stands by itself. */
 static bool
 look_at_record(struct stream *s, int64_t due_us, bool *is_due)
@@ -805,6 +818,10 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 		*is_due = take_punctuation(s, due_us);
 		return false;
 	}
+	if (s->common->source_column != NULL && sources_is_full_for(&s->sources, &s->rec.fields[s->source_field])) {
+		*is_due = stop_at_source(s);
+		return false;
+	}
 	s->has_records = true;
 	if (s->facts.batches_are_numbers && !read_batch(s))
 		return false;
@@ -813,6 +830,18 @@ look_at_record(struct stream *s, int64_t due_us, bool *is_due)
 	s->phase = PHASE_TAKE_IN;
 	*is_due = end_batch(s);
 	return false;
+}
+
+/* Of several inputs the one furthest behind is read; false if none is left. */
+static __attribute__((noinline)) bool
+choose_input(struct stream *s)
+{
+	if (!s->reads_all)
+		return wm_combine_lowest(&s->sources.combine, &s->input);
+	s->reading.sources[s->input].own = s->sources.combine.sources[s->input].own;
+	if (s->reading.sources[s->input].place != SIZE_MAX)
+		wm_combine_moved(&s->reading, s->input);
+	return wm_combine_lowest(&s->reading, &s->input);
 }
 
 /* Comes a step nearer to the next record; true if there is one. *is_due: the operator has something to do. */
@@ -826,8 +855,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 		*is_due = begin_end(s);
 		return false;
 	}
-	/* Of several inputs the one furthest behind is read; when none is left, that is the end. */
-	if (!is_plain && s->has_sources && s->common->merge && !wm_combine_lowest(&s->sources.combine, &s->input)) {
+	if (!is_plain && s->has_sources && s->common->merge && !choose_input(s)) {
 		*is_due = begin_end(s);
 		return false;
 	}

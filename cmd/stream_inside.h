@@ -160,11 +160,13 @@ struct stream {
 	const void *taker;
 
 	struct sources sources;
-	bool has_sources;      /* more than the one that all records are of, or one that can be idle */
-	int64_t highest_us;    /* highest event time of all; WM_TIME_NONE before the first */
-	bool has_reach;        /* of several sources the watermark follows another time: */
-	int64_t reach_us;      /* that which it would be without a delay; WM_TIME_NONE: there is none */
-	int64_t reach_next_us; /* and at the end of the batch */
+	bool reads_all; /* FILEs that are side by side are read to their ends, though one that has ended holds the watermark: */
+	struct wm_combine reading; /* in this order; the one furthest behind first */
+	bool has_sources;          /* more than the one that all records are of, or one that can be idle */
+	int64_t highest_us;        /* highest event time of all; WM_TIME_NONE before the first */
+	bool has_reach;            /* of several sources the watermark follows another time: */
+	int64_t reach_us;          /* that which it would be without a delay; WM_TIME_NONE: there is none */
+	int64_t reach_next_us;     /* and at the end of the batch */
 	int64_t disorder_us; /* how far the record is behind what the watermark follows; 0 before any time is confirmed */
 	bool has_watermark;
 	int64_t watermark_us; /* in force; WM_TIME_NONE without one */
@@ -191,6 +193,7 @@ struct stream {
 	bool is_batch_ending; /* STREAM_WATERMARK for it was handed out: its progress is due */
 	bool is_ticking;      /* STREAM_TICK was handed out */
 	bool is_strict_stop;
+	bool is_left;          /* the record that was read is left to the next run */
 	uint64_t attend_row;   /* before the row of this number it is looked whether a commit is due */
 	size_t position_field; /* of --position */
 

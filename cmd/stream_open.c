@@ -135,6 +135,12 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	s->highest_us = s->reach_us = s->reach_next_us = WM_TIME_NONE;
 	s->has_reach = common->merge || common->source_column != NULL;
 	sources_open(&s->sources, common, common->files, common->merge ? common->files_count : 0, run->started_us);
+	/* What is held here is held for nobody: without a checkpoint no run goes on with what an input has yet to give. */
+	s->reads_all = common->merge && common->checkpoint == NULL &&
+		(common->eof == CLI_EOF_HOLD || common->eof == CLI_EOF_TRIGGER);
+	wm_combine_init(&s->reading, WM_POLICY_MIN, 0);
+	for (size_t i = 0; i < s->sources.combine.sources_count && s->reads_all; i++)
+		wm_combine_add(&s->reading, &s->sources.combine.sources[i].own, run->started_us);
 	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));

@@ -139,7 +139,9 @@ stream_resume(struct stream *s)
 	uint64_t limit = s->common->state_bytes_max;
 
 	run->state_bytes_max = limit == 0 ? memory_usable() / 2 : limit;
-	run->state_row = run->kept == NULL || run->kept->bytes == NULL || limit == UINT64_MAX ? UINT64_MAX : 0;
+	bool has_state = (run->kept != NULL && run->kept->bytes != NULL) || s->common->source_column != NULL;
+
+	run->state_row = !has_state || limit == UINT64_MAX ? UINT64_MAX : 0;
 	if (run->keep == NULL) {
 		stream_plan_attention(run);
 		return;
@@ -201,7 +203,7 @@ keep(struct run *run, enum keep_end end)
 		struct stream *s = run->streams[i];
 
 		/* A record that was read, and waits for the batch before it to end, is not processed. */
-		inputs_set_pending(s->inputs, s->input, s->phase == PHASE_TAKE_IN ? &s->rec : NULL);
+		inputs_set_pending(s->inputs, s->input, s->phase == PHASE_TAKE_IN || s->is_left ? &s->rec : NULL);
 	}
 	keep_commit(run->keep, end, stream_clock_us(CLOCK_REALTIME));
 }
@@ -240,9 +242,12 @@ advise_on_delay(const struct run *run)
 static void
 stop_at_limit(struct stream *s, size_t bytes, size_t held)
 {
-	bool is_record = held > bytes / 2;
-	const char *delay = is_record ? NULL : advise_on_delay(s->run);
-	const char *bound = is_record ? "--record-limit, as a long record takes most of it" : s->run->kept->bound;
+	bool is_record = held > bytes / 2, is_sources = sources_bytes(&s->sources) > bytes / 2;
+	const char *delay = is_record || is_sources || s->run->kept == NULL ? NULL : advise_on_delay(s->run);
+	const char *bound = is_record  ? "--record-limit, as a long record takes most of it"
+		: is_sources           ? "a --source that has fewer values"
+		: s->run->kept == NULL ? NULL
+				       : s->run->kept->bound;
 
 	cli_warn("the state takes %zu KiB, and %" PRIu64 " KiB are allowed: stopped%s: raise --state-limit%s%s%s%s",
 		bytes >> 10, s->run->state_bytes_max >> 10, s->run->keep == NULL ? "" : " (the checkpoint is good)",
@@ -283,10 +288,14 @@ stream_check_state(struct stream *s)
 
 	if (run->state_row == UINT64_MAX || run->is_at_limit)
 		return;
-	size_t held = 0, bytes = run->kept->bytes(run->kept->self);
+	size_t held = 0, bytes = 0;
 
-	for (size_t i = 0; i < run->streams_count; i++)
+	if (run->kept != NULL && run->kept->bytes != NULL)
+		bytes = run->kept->bytes(run->kept->self);
+	for (size_t i = 0; i < run->streams_count; i++) {
 		held += inputs_held_bytes(run->streams[i]->inputs);
+		bytes += sources_bytes(&run->streams[i]->sources);
+	}
 	bytes += held;
 	if (bytes > run->state_bytes_max) {
 		stop_at_limit(s, bytes, held);
@@ -600,6 +609,7 @@ warn_summary(struct stream *s, bool is_too_late)
 		.delay_us = s->common->delay.us,
 		.is_in_band = s->band.is_followed,
 		.is_in_order = s->facts.is_in_order,
+		.is_spark = s->common->is_spark,
 		.late_fate = s->facts.late_fate,
 		.late_path = s->common->late_path,
 		.has_sides = s->common->has_sides,
@@ -609,7 +619,6 @@ warn_summary(struct stream *s, bool is_too_late)
 		.has_confirmed = has_confirmed(s),
 		.repeated_hour_text = s->common->repeated_hour == WM_REPEATED_LATER ? "later" : "earlier",
 		.fail_late_text = is_too_late ? s->common->fail_late : NULL,
-		.is_spark = s->common->is_spark,
 		.is_verbose = s->common->verbose,
 		.is_quiet = s->common->quiet,
 	};
@@ -651,6 +660,7 @@ free_stream(struct stream *s)
 	sources_release(&s->sources);
 	if (s->members.count != 0)
 		wm_columns_release(&s->members);
+	wm_combine_release(&s->reading);
 	wm_instant_parser_free(s->time_parser);
 	wm_instant_parser_free(s->ingest_parser);
 	wm_trigger_release(&s->trigger);

@@ -347,3 +347,31 @@ wm-window: late rows grow in number: the source runs later than the delay of 2d;
 	run -0 --separate-stderr window -v -t ts --time-format s -w 10s --tumbling 10s 1.csv
 	assert_equal "$stderr" "wm-window: 4 rows, none late: a delay of 0s would have dropped nothing, so 10s may be longer than needed"
 }
+
+@test "advice: the delay that was given is never said to have dropped nothing where something was dropped" {
+	printf 'ts,v\n20.5,a\n15.5,b\n21,c\n' >in.csv
+	run -0 --separate-stderr "$bin/wm-sort" --compat spark -t ts --time-format s -w 5s in.csv
+	assert_equal "$stderr" "wm-sort: 1 of 3 rows was late and dropped (33%): --late FILE keeps such rows
+wm-sort: the delay of 5s is short for this source; a delay of 5s1ms would have dropped nothing"
+	run -0 --separate-stderr "$bin/wm-sort" -v --compat spark -t ts --time-format s -w 5s1ms in.csv
+	assert_regex "$stderr" "3 rows, none late: a delay of 5s1ms would have dropped nothing"
+	# The clock has moved the watermark, which says nothing of a delay.
+	run -0 --separate-stderr bash -c "{ printf 'ts\n20.5\n'; sleep 3; echo 20.2; } |
+		'$bin/wm-sort' -t ts --time-format s -w 1s --idle-close 200ms"
+	assert_equal "$stderr" "wm-sort: 1 of 2 rows was late and dropped (50%): --late FILE keeps such rows
+wm-sort: the delay of 1s is short for this source"
+}
+
+@test "--source: a limit on the state counts them, and one too many ends the run with all that was read" {
+	awk 'BEGIN { print "ts,s"; for (i = 0; i < 65540; i++) print 1000 + i ",host" i }' >many.csv
+	run -4 --separate-stderr "$bin/wm-stamp" -t ts --time-format s -w 0s --source s -C st --out out many.csv
+	assert_equal "$stderr" "wm-stamp: many.csv:65538: more than 65536 sources: stopped (the checkpoint is good): is s the column that tells them apart (--source)?"
+	assert_equal "$(wc -l <out)" 65537
+	assert_equal "$(tail -1 out | cut -d , -f 1,2)" "66535,host65535"
+	# The next run begins with the very record.
+	sed -i 's/host65536/host1/' many.csv
+	run -4 --separate-stderr "$bin/wm-stamp" -t ts --time-format s -w 0s --source s -C st --out out many.csv
+	assert_equal "$(tail -1 out | cut -d , -f 1,2)" "66536,host1"
+	run -4 --separate-stderr "$bin/wm-stamp" -t ts --time-format s -w 0s --source s --state-limit 1M many.csv
+	assert_regex "$stderr" "KiB are allowed: stopped: raise --state-limit, or bound it with a --source that has fewer values"
+}

@@ -2,8 +2,9 @@
 """Laws of several sources: random streams of rows of some hosts or FILEs, judged by a model in here that works the watermark
 out anew for each batch.
 
-column   --source: which watermark each row is judged by, and which rows are late, with every trigger, policy and tool
-merge    --merge: the same of FILEs side by side
+column   --source: which watermark each row is judged by, and which rows are late, with every trigger, policy and tool; and the
+         delay that the report says would have dropped nothing does so, and is the least
+merge    --merge: the same of FILEs side by side; all of them are read to the end, whatever --eof
 
 Names of laws on the command line run those alone; WM_SEED starts the seeds elsewhere.
 """
@@ -43,6 +44,11 @@ class Guard:
             if last - first <= self.distance:
                 return max(highest, *(time for time in ahead if time <= first + self.distance))
         return highest
+
+
+def whole_ms(seconds):
+    """A delay as it has to be: whole milliseconds, and no less."""
+    return -(-round(seconds * 1e6) // 1000)
 
 
 class Stream:
@@ -214,6 +220,27 @@ def law(seed, is_merge):
             if told != want:
                 apart = next((pair for pair in zip(told, want) if pair[0] != pair[1]), (len(told), len(want)))
                 return f"WM_SEED={seed}: {words}\nwatermark {apart[0]}, {apart[1]} by the model"
+    if stream.own_delays:
+        return None
+    # What is told of the delay is tried.
+    args = ["wm-dedup", "-k", "id", "--remember", "1h"]
+    _, _ = command(stream, args, list(parts))
+    enough = whole_ms(harness.read_report(FOLDER / "report")[1]["disorder_max"])
+    for delay, is_enough in ((enough, True), (enough - 2, False)):
+        if delay < 0:
+            continue
+        stream.delay = delay * 1000
+        words, _ = command(stream, args, list(parts))
+        late = harness.read_report(FOLDER / "report")[1]["rows_late"]
+        if (late == 0) != is_enough:
+            return f"WM_SEED={seed}: {words}\n{late} late where {enough} ms are said to drop nothing"
+    if is_merge:
+        stream.delay = stream.step
+        for end in ("hold", "trigger"):
+            words, _ = command(stream, [*args, "--eof", end], list(parts))
+            count = harness.read_report(FOLDER / "report")[1]["rows_in"]
+            if count != len(rows):
+                return f"WM_SEED={seed}: {words}\n{count} of {len(rows)} rows read"
     return None
 
 
