@@ -38,7 +38,7 @@ TOOLS = {
     "wm-dedup": (["-t", "ts", "-w", "5s", "-k", "k,v", "--duplicates", "duplicates", *SIDES], "json"),
     "wm-sort": (["-t", "ts", "-w", "5s", *SIDES], "csv"),
     "wm-join": (["-t", "ts", "-w", "5s", "-k", "k", "--between", "-5s,5s", "--type", "full", "--late-left", "late",
-                 "--late-right", "duplicates"], "csv"),
+                 "--late-right", "duplicates", "--rejects", "rejects"], "csv"),
     "wm-stamp": (["-t", "ts", "-w", "5s", "--rejects", "rejects"], "json"),
     "wm-lag": (["-t", "ts", "-g", "k", "--rejects", "rejects"], "csv"),
 }

@@ -74,6 +74,12 @@ is_inexact(struct wm_span state)
 	return memchr(state.data, '~', state.len) != NULL;
 }
 
+static bool
+has_ties(struct wm_span state)
+{
+	return memmem(state.data, state.len, "first:", 6) != NULL || memmem(state.data, state.len, "last:", 5) != NULL;
+}
+
 /* The text up to its third colon: of a first or last, the function and its time. */
 static struct wm_span
 timed_head(struct wm_span state)
@@ -138,7 +144,7 @@ hold_pair(struct wm_agg *agg, struct wm_span a, struct wm_span b)
 		if (is_taken && is_tied(a, b))
 			hold_tie(agg, starts_with(a, "1:first:") ? a : b, &text);
 		expect(!is_taken || is_tied(a, b) || is_inexact(wm_buf_span(&text)) || is_inexact(a) || is_inexact(b) ||
-				wm_span_equal(wm_buf_span(&text), wm_buf_span(&other)),
+				has_ties(a) || wm_span_equal(wm_buf_span(&text), wm_buf_span(&other)),
 			"whichever comes first it is the same state");
 	}
 	wm_buf_release(&text);
