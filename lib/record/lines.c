@@ -609,17 +609,30 @@ find_other_dialect(const char *at)
 	return NULL;
 }
 
+/* Reads the digits at *at and goes behind them: their number, or one above the greatest pattern where it is greater; 0: there are none. */
+static size_t
+take_times(const char **at)
+{
+	size_t times = 0;
+
+	for (; **at >= '0' && **at <= '9'; ++*at)
+		times = times > WM_PATTERN_SIZE_MAX ? times : times * 10 + (size_t)(**at - '0');
+	return times;
+}
+
 /* How many times at most the braces at at repeat what stands before them: 1 where they are none that libc takes. */
 static size_t
 times_of(const char *at)
 {
-	char *end;
-	unsigned long times = strtoul(at + 1, &end, 10);
+	at++;
+	size_t times = take_times(&at);
 
-	if (*end == ',' && end[1] >= '0' && end[1] <= '9')
-		times = strtoul(end + 1, &end, 10);
-	else if (*end == ',')
+	if (*at == ',' && at[1] >= '0' && at[1] <= '9') {
+		at++;
+		times = take_times(&at);
+	} else if (*at == ',') {
 		times++;
+	}
 	return times > WM_PATTERN_SIZE_MAX ? WM_PATTERN_SIZE_MAX + 1 : times == 0 ? 1 : times;
 }
 
