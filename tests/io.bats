@@ -230,12 +230,14 @@ closed_stdout() {
 	printf 'ts,key\n1,a\n2,b\nx,c\n' >"$dir/in.csv"
 	for tool in $(tools); do
 		options_of "$tool"
+		inputs=("$dir/in.csv")
+		[ "$tool" != wm-join ] || inputs+=(/dev/null)
 		# Standard output, the rejected rows and the report, each in its turn.
 		for number in 1 2 3; do
 			rm -f "$dir/rejects" "$dir/report"
 			attempt 3 'Input/output error' env LD_PRELOAD="$library" WM_FAULT="close:$number:5" \
 				ASAN_OPTIONS=verify_asan_link_order=0 "$bin/$tool" "${options[@]}" --rejects "$dir/rejects" \
-				--report "$dir/report" "$dir/in.csv" $([ "$tool" != wm-join ] || echo /dev/null)
+				--report "$dir/report" "${inputs[@]}"
 		done
 	done
 }

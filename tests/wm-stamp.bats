@@ -355,7 +355,7 @@ t0=1970-01-01T00:0
 	assert_equal "$(final report rows_in rows_rejected rows_late rows_used)" '5 1 2 2'
 	# that of a row that is rejected for another reason counts
 	printf '_time,_watermark\n60,50\nx,55\n54,\n' >rows
-	run -1 wm-stamp -q --output-time s --add watermark rows
+	run -1 --separate-stderr wm-stamp -q --output-time s --add watermark rows
 	assert_output $'_time,_watermark\n60,50\n54,55'
 	for value in true '{}' '[]'; do
 		printf '{"_time":60,"_watermark":50}\n{"_time":61,"_watermark":%s}\n' "$value" >rows
@@ -406,7 +406,7 @@ t0=1970-01-01T00:0
 	assert_output $'x,t,n,_time,_watermark\n,60,"a,b",60,60\n,70,,70,70\n1,80,,80,80\n1,85,"{""y"":[]}",85,85\n,90,,90,90'
 	# a rejected row has not moved the watermark
 	printf '{"t":60}\n{"t":100,"x":1}\n{"t":61}\n' >rows.ndjson
-	run -1 wm-stamp -q -t t -w 0s --output-time s -o csv rows.ndjson
+	run -1 --separate-stderr wm-stamp -q -t t -w 0s --output-time s -o csv rows.ndjson
 	assert_output $'t,_time,_watermark\n60,60,60\n61,61,61'
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Laws of several sources: random streams of rows of some hosts or FILEs, judged by a model in here that works the watermark
 out anew for each batch.
 
