@@ -244,21 +244,24 @@ first_line(struct wm_span text)
 
 /* What a file holds that is added to begins with the same header; without one, with an object. */
 static void
-check_content(const struct outputs *outputs, const struct side *side, struct wm_span header)
+check_content(struct outputs *outputs, const struct side *side, struct wm_span header)
 {
 	struct wm_span wanted = first_line(header);
-	size_t len_max = wanted.len + 80;
+	size_t len_max = wanted.len + 80, len, blanks = 0;
+	struct wm_err err;
 
 	if (side->path == NULL || side->writer == NULL || side->was_empty)
 		return;
 	char *bytes = wm_malloc(len_max);
-	struct wm_span begin = first_line(wm_span(bytes, wm_writer_first_bytes(side->writer, bytes, len_max)));
-	size_t blanks = 0;
+	if (!wm_writer_first_bytes(side->writer, bytes, len_max, &len, &err))
+		fail(outputs, &err);
+	struct wm_span begin = first_line(wm_span(bytes, len));
 	while (blanks < begin.len && (begin.data[blanks] == ' ' || begin.data[blanks] == '\t'))
 		blanks++;
 	bool is_object = blanks < begin.len && begin.data[blanks] == '{';
 	bool is_good = wanted.len == 0 ? begin.len == 0 || is_object : wm_span_equal(begin, wanted);
-	if (!is_good)
+	/* A file that may be written, and not be read, is taken as it is. */
+	if (!is_good && len != 0)
 		refuse_content(outputs, side, begin, wanted);
 	free(bytes);
 }

@@ -374,6 +374,33 @@ is_lock_text(struct wm_span text)
 		(line_end == NULL || line_end == text.data + text.len - 1);
 }
 
+/* Reads how a file begins; what cannot be read ends the run. */
+static size_t
+read_begin(const char *path, char *bytes, size_t len_max)
+{
+	size_t len = 0;
+	ssize_t got = -1;
+	struct wm_err err;
+	int fd = cli_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
+
+	/* Another run may have taken its temporary file away. */
+	if (fd == -1 && errno == ENOENT)
+		return 0;
+	while (fd != -1 && len < len_max) {
+		got = read(fd, bytes + len, len_max - len);
+		if (got > 0)
+			len += (size_t)got;
+		else if (got == 0 || errno != EINTR)
+			break;
+	}
+	if (got == -1) {
+		wm_err_set(&err, WM_ERR_IO, "%s: %s", path, strerror(errno));
+		cli_die(&err);
+	}
+	close(fd);
+	return len;
+}
+
 /* Whether a file beside a checkpoint was made by a run: what it holds is no loss. */
 static bool
 is_ours(const struct use *use)
@@ -384,15 +411,10 @@ is_ours(const struct use *use)
 		return false;
 	if (use->facts.st_size == 0)
 		return true;
-	int fd = open(use->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	ssize_t len = fd == -1 ? -1 : read(fd, bytes, sizeof(bytes));
-	if (fd != -1)
-		close(fd);
-	if (len < 0)
-		return false;
+	struct wm_span begin = wm_span(bytes, read_begin(use->path, bytes, sizeof(bytes)));
 	size_t path_len = strlen(use->path);
 	bool is_lock = path_len > 5 && strcmp(use->path + path_len - 5, ".lock") == 0;
-	return is_lock ? is_lock_text(wm_span(bytes, (size_t)len)) : wm_checkpoint_begins(wm_span(bytes, (size_t)len));
+	return begin.len == 0 || (is_lock ? is_lock_text(begin) : wm_checkpoint_begins(begin));
 }
 
 static void

@@ -147,51 +147,102 @@ wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
 	return write_out(writer, writer->data, len, err);
 }
 
-/* Reads at an offset of a regular file, through a descriptor of its own, as that may be for writing alone. How many bytes it read. */
-static size_t
-read_back(int fd, char *bytes, size_t len, off_t offset)
+/* open() and pread() of the whole, which interruptions and short reads do not end; -1: errno says why. */
+static ssize_t
+read_path(const char *path, char *bytes, size_t len, off_t offset)
+{
+	int fd;
+	size_t filled = 0;
+	ssize_t got = 0;
+
+	do
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	while (fd == -1 && errno == EINTR);
+	if (fd == -1)
+		return -1;
+	while (filled < len) {
+		got = pread(fd, bytes + filled, len - filled, offset + (off_t)filled);
+		if (got > 0)
+			filled += (size_t)got;
+		else if (got == 0 || errno != EINTR)
+			break;
+	}
+	int error = errno;
+	close(fd);
+	errno = error;
+	return got < 0 ? -1 : (ssize_t)filled;
+}
+
+/*
+ * Reads at an offset of a regular file, through a descriptor of its own, as that may be for writing alone. A file that may not be read, and
+ * a system without /proc, give nothing. False: it failed.
+ */
+static bool
+read_back(const struct wm_writer *writer, char *bytes, size_t len, off_t offset, size_t *filled, struct wm_err *err)
 {
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int read_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (read_fd == -1)
-		return 0;
-	ssize_t got = pread(read_fd, bytes, len, offset);
-	close(read_fd);
-	return got < 0 ? 0 : (size_t)got;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", writer->fd);
+	ssize_t got = read_path(path, bytes, len, offset);
+	*filled = got < 0 ? 0 : (size_t)got;
+	if (got >= 0 || errno == EACCES || errno == EPERM || errno == ENOENT)
+		return true;
+	wm_err_set(err, WM_ERR_IO, "%s: %s", writer->name, strerror(errno));
+	return false;
 }
 
-size_t
-wm_writer_first_bytes(const struct wm_writer *writer, char *bytes, size_t len_max)
+/* Whether output goes to a regular file. False: it could not be asked. */
+static bool
+find_file(const struct wm_writer *writer, struct stat *found, struct wm_err *err)
+{
+	if (fstat(writer->fd, found) == 0)
+		return true;
+	wm_err_set(err, WM_ERR_IO, "%s: %s", writer->name, strerror(errno));
+	return false;
+}
+
+bool
+wm_writer_first_bytes(const struct wm_writer *writer, char *bytes, size_t len_max, size_t *len, struct wm_err *err)
 {
 	struct stat found;
 
-	if (fstat(writer->fd, &found) == -1 || !S_ISREG(found.st_mode))
-		return 0;
-	return read_back(writer->fd, bytes, len_max, 0);
+	*len = 0;
+	if (!find_file(writer, &found, err))
+		return false;
+	return !S_ISREG(found.st_mode) || read_back(writer, bytes, len_max, 0, len, err);
 }
 
-/* The bytes of a regular file before the place where the next write goes, at most len_max; how many there are. */
-static size_t
-read_before(int fd, char *bytes, size_t len_max)
+/* The bytes of a regular file before the place where the next write goes, at most len_max. */
+static bool
+read_before(const struct wm_writer *writer, char *bytes, size_t len_max, size_t *len, struct wm_err *err)
 {
 	struct stat found;
 
-	if (fstat(fd, &found) == -1 || !S_ISREG(found.st_mode))
-		return 0;
-	off_t at = (fcntl(fd, F_GETFL) & O_APPEND) != 0 ? found.st_size : lseek(fd, 0, SEEK_CUR);
+	*len = 0;
+	if (!find_file(writer, &found, err))
+		return false;
+	if (!S_ISREG(found.st_mode))
+		return true;
+	off_t at = (fcntl(writer->fd, F_GETFL) & O_APPEND) != 0 ? found.st_size : lseek(writer->fd, 0, SEEK_CUR);
 	if (at <= 0)
-		return 0;
-	size_t len = (uint64_t)at < len_max ? (size_t)at : len_max;
-	return read_back(fd, bytes, len, at - (off_t)len) == len ? len : 0;
+		return true;
+	size_t wanted = (uint64_t)at < len_max ? (size_t)at : len_max;
+	if (!read_back(writer, bytes, wanted, at - (off_t)wanted, len, err))
+		return false;
+	/* Another program may have cut the file meanwhile. */
+	if (*len < wanted)
+		*len = 0;
+	return true;
 }
 
 bool
 wm_writer_end_line(struct wm_writer *writer, bool *was_open, struct wm_err *err)
 {
 	char bytes[4096];
-	size_t len = read_before(writer->fd, bytes, sizeof(bytes));
+	size_t len;
+
+	if (!read_before(writer, bytes, sizeof(bytes), &len, err))
+		return false;
 	const char *line_end = len == 0 ? NULL : memrchr(bytes, '\n', len);
 
 	*was_open = len != 0 && bytes[len - 1] != '\n';

@@ -50,12 +50,16 @@ WM_MUST_CHECK bool wm_writer_flush(struct wm_writer *writer, struct wm_err *err)
 
 /*
  * Before the first byte: where that would stand behind a line without an end in a regular file, puts a line end, as those of the file are.
- * *was_open: that was so. A file that cannot be read is taken to be in order.
+ * *was_open: that was so. A file that may not be read is taken to be in order; a read that fails is false.
  */
 WM_MUST_CHECK bool wm_writer_end_line(struct wm_writer *writer, bool *was_open, struct wm_err *err);
 
-/* The first bytes of the regular file that it writes to, at most len_max, and how many these are; 0 where it is none or cannot be read. */
-size_t wm_writer_first_bytes(const struct wm_writer *writer, char *bytes, size_t len_max);
+/*
+ * The first bytes of the regular file that it writes to, at most len_max, and in *len how many these are: 0 where it is none or may not be
+ * read. False with WM_ERR_IO where reading fails.
+ */
+WM_MUST_CHECK bool wm_writer_first_bytes(
+	const struct wm_writer *writer, char *bytes, size_t len_max, size_t *len, struct wm_err *err);
 
 int wm_writer_fd(const struct wm_writer *writer);
 
