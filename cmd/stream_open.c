@@ -129,6 +129,9 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	s->inputs = inputs_open(common);
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
+	/* Where no column is asked for they still stand somewhere: a pointer may not be moved off nothing. */
+	s->wanted = wm_calloc(1, sizeof(s->wanted[0]));
+	s->readings = wm_calloc(1, sizeof(s->readings[0]));
 	open_times(s);
 	s->fed_at_us = run->started_us;
 	s->has_watermark = common->delay.text != NULL || facts->is_in_order;

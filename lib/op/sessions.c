@@ -791,9 +791,10 @@ fetch_session(const struct wm_sessions *w, const struct session *session)
 {
 	size_t least = w->pools.pools[0].object_bytes, bytes = least < 256 ? least : 256;
 
+	/* Where there is none an address is computed that nobody reads: as a number, as a pointer may not be moved off nothing. */
 	for (size_t at = 0; at < bytes; at += 64)
-		__builtin_prefetch((const char *)session + at);
-	__builtin_prefetch((const char *)session + bytes - 1);
+		__builtin_prefetch((const void *)((uintptr_t)session + at));
+	__builtin_prefetch((const void *)((uintptr_t)session + bytes - 1));
 }
 
 /* The steps of held records: each takes all before a number on that have not taken it yet. */

@@ -162,7 +162,7 @@ put_blanks(struct wm_buf *out, size_t count)
 static size_t
 put_cell(const struct wm_display *display, const struct cell *cell, size_t room, struct wm_buf *out)
 {
-	struct wm_span text = { display->text.data + cell->at, cell->len };
+	struct wm_span text = { cell->len == 0 ? "" : display->text.data + cell->at, cell->len };
 	size_t taken = 0, at = 0, len, places;
 
 	if (cell->places <= room) {

@@ -479,6 +479,8 @@ wm_reader_has_ahead(const struct wm_reader *reader)
 struct wm_span
 wm_reader_ahead(const struct wm_reader *reader)
 {
+	if (reader->ahead.len == 0)
+		return wm_span(NULL, 0);
 	return wm_span(reader->ahead.data + reader->ahead_taken, reader->ahead.len - reader->ahead_taken);
 }
 

@@ -264,7 +264,7 @@ open_bucket(struct wm_expiry *expiry, unsigned level, unsigned digit)
 		struct wm_expiry_chunk *older = chunk->older;
 
 		for (size_t at = 0; at < sizeof(*chunk) && !is_small; at += LINE_BYTES)
-			__builtin_prefetch((const char *)older + at);
+			__builtin_prefetch((const void *)((uintptr_t)older + at));
 		for (size_t i = 0; i < chunk->count && !is_small; i++)
 			put_in_bucket(expiry, chunk->items[i]);
 		give_chunk(expiry, chunk);

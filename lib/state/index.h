@@ -28,6 +28,7 @@
 #ifndef WM_STATE_INDEX_H
 #define WM_STATE_INDEX_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,8 +46,9 @@
 #define WM_INDEX_TAG_MASK (((UINT64_C(1) << WM_INDEX_TAG_BITS) - 1) << WM_SHELF_NAME_BITS)
 #define WM_INDEX_USED (UINT64_C(1) << 63)
 
+/* Vector instructions read it: the one without anything, which is no table, has to be aligned too. */
 struct wm_index_line {
-	uint64_t slots[WM_INDEX_SLOTS];
+	alignas(WM_INDEX_SLOTS * sizeof(uint64_t)) uint64_t slots[WM_INDEX_SLOTS];
 };
 
 /* The hash that an item was put with: for a table that grows. */

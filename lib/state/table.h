@@ -73,12 +73,13 @@ __attribute__((always_inline)) static inline void
 wm_table_fetch_entry(const struct wm_table *table, uint64_t hash)
 {
 	uint64_t slot = table->slots[hash & table->mask];
-	const char *entry = (const char *)(uintptr_t)(slot & ((UINT64_C(1) << WM_TABLE_ADDRESS_BITS) - 1));
+	/* A number, as the slot may be empty: a pointer may not be moved off nothing. */
+	uintptr_t entry = (uintptr_t)(slot & ((UINT64_C(1) << WM_TABLE_ADDRESS_BITS) - 1));
 
-	__builtin_prefetch(entry);
+	__builtin_prefetch((const void *)entry);
 	/* Of a value that is not large, with a short key. */
-	__builtin_prefetch(entry + 64);
-	__builtin_prefetch(entry + 15 + table->value_bytes);
+	__builtin_prefetch((const void *)(entry + 64));
+	__builtin_prefetch((const void *)(entry + 15 + table->value_bytes));
 }
 
 static inline struct wm_span
