@@ -249,6 +249,6 @@ kept() {
 
 @test "clang has no warning either" {
 	command -v clang >/dev/null || skip "clang is not installed"
-	find cmd lib -name '*.c' -print0 | xargs -0 -n 8 -P 2 clang -std=c17 -D_GNU_SOURCE -DWM_VERSION='""' -I. -Wall -Wextra \
+	find cmd lib tests -name '*.c' -print0 | xargs -0 -n 8 -P 2 clang -std=c17 -D_GNU_SOURCE -DWM_VERSION='""' -I. -Wall -Wextra \
 		-Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only
 }

@@ -208,8 +208,9 @@ test_conditions_random(void)
 			bool has_status = tap_random(&seed) % 5 != 0, has_bytes = tap_random(&seed) % 5 != 0;
 			struct wm_reading readings[2];
 
-			snprintf(text[0], sizeof(text[0]), has_status ? "%d" : "", status);
-			snprintf(text[1], sizeof(text[1]), has_bytes ? "%d" : "", bytes);
+			/* No digits of nothing are the empty text. */
+			snprintf(text[0], sizeof(text[0]), "%.*d", has_status, has_status * status);
+			snprintf(text[1], sizeof(text[1]), "%.*d", has_bytes, has_bytes * bytes);
 			for (size_t j = 0; j < 2; j++)
 				readings[j] = reading_of(text[j], WM_KIND_TEXT);
 			wm_agg_cell_add(agg, group.cell, &group.arena, readings, i);

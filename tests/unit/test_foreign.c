@@ -122,7 +122,7 @@ check_advice(const char *line, const char *words, const char *what)
 		at = end;
 	}
 	const char *advice = wm_foreign_advise(names, count);
-	tap_ok(words[0] == '\0' ? advice == NULL : advice != NULL && strstr(advice, words) != NULL, what);
+	tap_ok(words[0] == '\0' ? advice == NULL : advice != NULL && strstr(advice, words) != NULL, "%s", what);
 }
 
 static void

@@ -157,7 +157,7 @@ forge(const char *name)
 	size_t refused = 0, count = 0;
 
 	read_file(name, &whole);
-	tap_ok(whole.len > 0 && look_into(&whole), name);
+	tap_ok(whole.len > 0 && look_into(&whole), "%s", name);
 	for (size_t at = HEADER_BYTES; at < whole.len; at += 8) {
 		size_t len = (size_t)number_at(whole.bytes + at + 8), begin = at + FRAME_BYTES;
 

@@ -1096,8 +1096,7 @@ static void
 test_csv_against_model(void)
 {
 	static const char *const headers[] = { "a,b\n", "a,b\r\n", "\"a\",b\n", "\n\r\nb,a\n",
-		"\xef\xbb\xbf"
-		"a,\"b\"\r\n" };
+		"\xef\xbb\xbf\x61,\"b\"\r\n" };
 	static const char *const pieces[] = { "a,b", "x", "\"", ",", "\n", "\r\n", "\r", "1,2\n", "\"x\",y\n", "\"\n\"",
 		"\"\"", "\",", ",\"x\"", "x,\"y\n" };
 	uint64_t random = 11;

@@ -78,7 +78,7 @@ run(uint64_t seed, size_t *bytes_max)
 	static struct model model;
 	static char names[MODEL_MAX];
 	struct wm_series series = { 0 };
-	size_t bytes = 0, steps = 200 << tap_random(&seed) % 6, puts = 0;
+	size_t bytes = 0, steps = (size_t)200 << tap_random(&seed) % 6, puts = 0;
 	unsigned kind = (unsigned)(tap_random(&seed) % 4);
 	bool ok = true;
 
