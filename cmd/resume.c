@@ -1205,21 +1205,34 @@ look_at_output(struct resume *r, struct output *output, struct wm_err *err)
 	return output->read_fd != -1 || fail_errno(err, output->path, "read what was written");
 }
 
-/* The output of this run that is the one written before: the same file, or the same name. */
+/* Whether the run before wrote an output of this name. */
+static bool
+was_written(const struct resume *r, const char *path)
+{
+	for (size_t i = 0; i < r->written_count; i++)
+		if (strcmp(r->written[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The output of this run that is the one written before: that of the same name, else the same file under a name that is new. An inode
+ * alone tells little: where files were removed, those that are made anew have the old inodes, in any order.
+ */
 static struct output *
 find_output(struct resume *r, const struct written *written)
 {
 	for (size_t i = 0; i < r->outputs_count; i++) {
 		struct output *output = &r->outputs[i];
 
-		if (output->read_fd != -1 && !output->is_taken && output->device == written->device &&
-			output->inode == written->inode)
+		if (output->read_fd != -1 && !output->is_taken && strcmp(output->path, written->path) == 0)
 			return output;
 	}
 	for (size_t i = 0; i < r->outputs_count; i++) {
 		struct output *output = &r->outputs[i];
 
-		if (output->read_fd != -1 && !output->is_taken && strcmp(output->path, written->path) == 0)
+		if (output->read_fd != -1 && !output->is_taken && output->device == written->device &&
+			output->inode == written->inode && !was_written(r, output->path))
 			return output;
 	}
 	return NULL;
