@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cmd/sources.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/record/record.h"
@@ -39,12 +40,12 @@ positions_forget(struct positions *positions)
 	positions->skipped = skipped;
 }
 
-/* That of a source, which is put in if it is new. A number is the source of the same text, as it is for the watermark. */
+/* That of a source, which is put in if it is new. */
 static struct position *
 find(struct positions *positions, const struct wm_value *source)
 {
-	bool is_scalar = source->kind == WM_KIND_NUMBER || source->kind == WM_KIND_BOOL, is_new;
-	uint8_t kind = is_scalar ? WM_KIND_TEXT : (uint8_t)source->kind;
+	bool is_new;
+	uint8_t kind = (uint8_t)sources_kind(source);
 	struct wm_entry *entry = wm_table_put(&positions->numbers, source->text, kind, &is_new);
 	size_t *place = wm_entry_value(entry);
 

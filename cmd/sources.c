@@ -114,23 +114,23 @@ sources_release(struct sources *sources)
 	free(sources->guards);
 }
 
+enum wm_kind
+sources_kind(const struct wm_value *value)
+{
+	return value->kind == WM_KIND_NUMBER || value->kind == WM_KIND_BOOL ? WM_KIND_TEXT : value->kind;
+}
+
 bool
 sources_find(struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err)
 {
-	bool is_scalar = value->kind == WM_KIND_NUMBER || value->kind == WM_KIND_BOOL;
-
-	/* A number is the source of the same text: 1 and "1" are one host. */
-	return add_value(sources, value->text, is_scalar ? WM_KIND_TEXT : value->kind, now_us, source, err);
+	return add_value(sources, value->text, sources_kind(value), now_us, source, err);
 }
 
 bool
 sources_is_full_for(const struct sources *sources, const struct wm_value *value)
 {
-	bool is_scalar = value->kind == WM_KIND_NUMBER || value->kind == WM_KIND_BOOL;
-	enum wm_kind kind = is_scalar ? WM_KIND_TEXT : value->kind;
-
 	return sources->combine.sources_count >= WM_SOURCES_MAX &&
-		wm_table_find(&sources->numbers, value->text, (uint8_t)kind) == NULL;
+		wm_table_find(&sources->numbers, value->text, (uint8_t)sources_kind(value)) == NULL;
 }
 
 size_t

@@ -46,6 +46,9 @@ WM_MUST_CHECK bool sources_decode(struct sources *sources, struct wm_get *in);
 WM_MUST_CHECK bool sources_find(
 	struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err);
 
+/* The kind by which a value tells its source. A number is the source of the same text: 1 and "1" are one host. */
+enum wm_kind sources_kind(const struct wm_value *value);
+
 /* Whether a record of this value would be one source too many. */
 bool sources_is_full_for(const struct sources *sources, const struct wm_value *value);
 
