@@ -843,28 +843,33 @@ offer(struct resume *r, struct matching *m, struct input *input, struct entry *e
 	return true;
 }
 
+/* Offers the entries that are the same as a key by the order that they stand in. */
+static bool
+offer_same(struct resume *r, struct matching *m, struct input *input, const struct entry *key, compare *order,
+	compare *same, enum rule rule, struct wm_err *err)
+{
+	bool is_read = true;
+
+	for (size_t i = find(m->files, m->files_count, key, order);
+		i < m->files_count && is_read && same(&m->files[i], &key) == 0; i++)
+		is_read = offer(r, m, input, m->files[i], rule, err);
+	return is_read;
+}
+
 static bool
 offer_path(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
 {
-	const struct entry key = { .path = input->path, .offset = UINT64_MAX }, *wanted = &key;
-	bool is_read = true;
+	const struct entry key = { .path = input->path, .offset = UINT64_MAX };
 
-	for (size_t i = find(m->files, m->files_count, &key, by_path);
-		i < m->files_count && is_read && by_path_alone(&m->files[i], &wanted) == 0; i++)
-		is_read = offer(r, m, input, m->files[i], BY_PATH, err);
-	return is_read;
+	return offer_same(r, m, input, &key, by_path, by_path_alone, BY_PATH, err);
 }
 
 static bool
 offer_inode(struct resume *r, struct matching *m, struct input *input, struct wm_err *err)
 {
-	const struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino }, *wanted = &key;
-	bool is_read = true;
+	const struct entry key = { .device = input->facts.st_dev, .inode = input->facts.st_ino };
 
-	for (size_t i = find(m->files, m->files_count, &key, by_inode);
-		i < m->files_count && is_read && by_inode(&m->files[i], &wanted) == 0; i++)
-		is_read = offer(r, m, input, m->files[i], BY_INODE, err);
-	return is_read;
+	return offer_same(r, m, input, &key, by_inode, by_inode, BY_INODE, err);
 }
 
 /* For each length of a known beginning that there is, those with the hash of this one. */
