@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/buf.h"
 #include "lib/base/mem.h"
 #include "lib/state/checkpoint.h"
 
@@ -43,19 +42,6 @@ struct uses {
 	size_t capacity;
 };
 
-/* The text and a NUL byte as memory of its own. */
-static char *
-joined(const char *text, const char *more)
-{
-	struct wm_buf buf;
-
-	wm_buf_init(&buf, WM_BUF_UNBOUNDED);
-	wm_buf_addf(&buf, "%s%s", text, more);
-	char *copy = wm_memdup(buf.data, buf.len);
-	wm_buf_release(&buf);
-	return copy;
-}
-
 /* The folder of a path, with its last slash; "" where it has none. */
 static char *
 folder_of(const char *path)
@@ -76,7 +62,7 @@ follow(const char *path)
 		return NULL;
 	text[len] = '\0';
 	char *folder = text[0] == '/' ? wm_memdup("", 0) : folder_of(path);
-	char *target = joined(folder, text);
+	char *target = wm_checkpoint_beside(folder, text);
 	free(folder);
 	return target;
 }
@@ -96,9 +82,9 @@ uses_resolve(const char *path)
 	const char *slash = strrchr(at, '/');
 	char *folder = folder_of(at), *real = realpath(*folder == '\0' ? "." : folder, NULL);
 	if (real != NULL) {
-		char *with_slash = joined(strcmp(real, "/") == 0 ? "" : real, "/");
+		char *with_slash = wm_checkpoint_beside(strcmp(real, "/") == 0 ? "" : real, "/");
 
-		resolved = joined(with_slash, slash == NULL ? at : slash + 1);
+		resolved = wm_checkpoint_beside(with_slash, slash == NULL ? at : slash + 1);
 		free(with_slash);
 	}
 	free(real);
@@ -143,7 +129,7 @@ add_beside(struct uses *uses, const char *option, const char *path, const char *
 	struct use *use = add(uses, KIND_BESIDE, option, "");
 
 	free(use->path);
-	use->path = joined(path, suffix);
+	use->path = wm_checkpoint_beside(path, suffix);
 	use->is_there = lstat(use->path, &use->facts) == 0;
 	if (!use->is_there)
 		use->resolved = uses_resolve(use->path);
@@ -168,17 +154,17 @@ add_kept(struct uses *uses, const struct cli_common *common)
 {
 	static const char *const suffixes[] = { ".lock", ".tmp", ".prev", ".prev.tmp" };
 	size_t outputs_count = uses->count;
+	char stdout_path[32];
 
 	if (common->checkpoint == NULL)
 		return;
+	snprintf(stdout_path, sizeof(stdout_path), "/proc/self/fd/%d", STDOUT_FILENO);
 	for (size_t i = 0; i < outputs_count; i++) {
 		const struct use use = uses->uses[i];
-		char link_path[32];
 
 		if (use.kind != KIND_OUTPUT || (use.is_there && !S_ISREG(use.facts.st_mode)))
 			continue;
-		snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", STDOUT_FILENO);
-		char *path = uses_resolve(use.is_standard ? link_path : use.path);
+		char *path = uses_resolve(use.is_standard ? stdout_path : use.path);
 		if (path != NULL)
 			add_beside(uses, use.option, path, ".uncommitted");
 		free(path);
@@ -378,22 +364,14 @@ is_lock_text(struct wm_span text)
 static size_t
 read_begin(const char *path, char *bytes, size_t len_max)
 {
-	size_t len = 0;
-	ssize_t got = -1;
+	size_t len;
 	struct wm_err err;
 	int fd = cli_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
 
 	/* Another run may have taken its temporary file away. */
 	if (fd == -1 && errno == ENOENT)
 		return 0;
-	while (fd != -1 && len < len_max) {
-		got = read(fd, bytes + len, len_max - len);
-		if (got > 0)
-			len += (size_t)got;
-		else if (got == 0 || errno != EINTR)
-			break;
-	}
-	if (got == -1) {
+	if (fd == -1 || !wm_checkpoint_read(&wm_checkpoint_system, fd, bytes, len_max, 0, &len, path, &err)) {
 		wm_err_set(&err, WM_ERR_IO, "%s: %s", path, strerror(errno));
 		cli_die(&err);
 	}
