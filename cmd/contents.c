@@ -271,9 +271,7 @@ decode_part(struct contents *contents, enum wm_checkpoint_part part, struct wm_g
 static uint32_t
 version_of(enum wm_checkpoint_part part)
 {
-	if (part == WM_CHECKPOINT_INPT)
-		return SECTIONS_INPT_VERSION;
-	return part == WM_CHECKPOINT_WMRK || part == WM_CHECKPOINT_CNTR ? KEEP_SECTION_VERSION : RESUME_SECTION_VERSION;
+	return part == WM_CHECKPOINT_WMRK || part == WM_CHECKPOINT_CNTR ? KEEP_SECTION_VERSION : sections_version(part);
 }
 
 static bool

@@ -360,17 +360,11 @@ decode_outputs(struct resume *r, struct wm_get *in)
 	}
 }
 
-/* Of our sections. */
-static uint32_t
-version_of(enum wm_checkpoint_part part)
-{
-	return part == WM_CHECKPOINT_INPT ? SECTIONS_INPT_VERSION : RESUME_SECTION_VERSION;
-}
-
+/* A section of ours. */
 static bool
 open_section(struct resume *r, enum wm_checkpoint_part part, struct wm_get *in, struct wm_err *err)
 {
-	return sections_open(&r->loaded, part, version_of(part), r->setup.path, in, err);
+	return sections_open(&r->loaded, part, sections_version(part), r->setup.path, in, err);
 }
 
 void
@@ -1530,7 +1524,7 @@ encode_outputs(struct resume *r, bool is_finished, bool is_closed, struct wm_buf
 static bool
 put_section(struct resume *r, enum wm_checkpoint_part part, struct wm_buf *payload, struct wm_err *err)
 {
-	struct wm_checkpoint_section section = { version_of(part), wm_buf_span(payload) };
+	struct wm_checkpoint_section section = { sections_version(part), wm_buf_span(payload) };
 	bool is_put = wm_checkpoint_put_section(r->writer, part, section, err);
 
 	wm_buf_reset(payload);

@@ -43,9 +43,6 @@
 /* Input files that are remembered: years of a file each hour, and a checkpoint that is still written in a moment. */
 #define RESUME_FILES_MAX 100000
 
-/* Sections OUTP and OPTS as they are written here; INPT: SECTIONS_INPT_VERSION. */
-#define RESUME_SECTION_VERSION 1
-
 enum resume_mode {
 	RESUME_AUTO = 0, /* files are sought, pipes go on */
 	RESUME_REPLAY,   /* files are sought, pipes begin again */

@@ -10,6 +10,12 @@ enum input_flag { INPUT_PIPE = 1, INPUT_AT_END = 2, INPUT_OPERAND = 4, INPUT_NO_
 #define INPUT_BYTES_LEAST 70
 #define OUTPUT_BYTES_LEAST 35
 
+uint32_t
+sections_version(enum wm_checkpoint_part part)
+{
+	return part == WM_CHECKPOINT_INPT ? 2 : 1;
+}
+
 bool
 sections_open(struct wm_checkpoint *checkpoint, enum wm_checkpoint_part part, uint32_t version_max, const char *path,
 	struct wm_get *in, struct wm_err *err)

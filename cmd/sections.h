@@ -19,6 +19,9 @@
 /* Inputs are known by so many bytes at their beginning and before their position: more than any header, and one read. */
 #define SECTIONS_KNOWN_BYTES 4096
 
+/* The version in which OPTS, INPT or OUTP is written here, the latest that is read: 2 of INPT, 1 of the others. */
+uint32_t sections_version(enum wm_checkpoint_part part);
+
 /*
  * False with WM_ERR_IO if the section is of a later version than version_max: then there is nothing to close. path: of the
  * checkpoint, for messages.
@@ -65,8 +68,6 @@ struct sections_input {
 	struct wm_span positions; /* since version 2, with --source: see positions_next() */
 	struct wm_span layout;
 };
-
-#define SECTIONS_INPT_VERSION 2
 
 /* INPT: the floor, how many inputs, and of each: */
 void sections_put_input(const struct sections_input *input, struct wm_buf *out);
