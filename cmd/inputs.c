@@ -191,6 +191,13 @@ is_standard_input(const char *file)
 	return strcmp(file, "-") == 0;
 }
 
+/* A FILE as messages name it. */
+static const char *
+shown_name(const char *file)
+{
+	return is_standard_input(file) ? "standard input" : file;
+}
+
 /* -1 and *err where it cannot be opened. */
 static int
 open_file(const char *file, struct wm_err *err)
@@ -246,7 +253,7 @@ inputs_peek(const struct inputs *inputs, size_t file)
 
 	if (is_standard_input(name) || stat(name, &found) == -1 || !S_ISREG(found.st_mode))
 		cli_misuse("--order time: %s is no regular file, and cannot be looked into before its turn",
-			is_standard_input(name) ? "standard input" : name);
+			shown_name(name));
 	int fd = open_file(name, &err);
 	if (fd == -1)
 		cli_die(&err);
@@ -610,7 +617,7 @@ watch(const struct inputs *inputs, struct source *source, struct wm_err *err)
 {
 	struct wm_span bytes = wm_reader_filled(source->reader);
 	const char *file = inputs->files[source->file];
-	const char *name = is_standard_input(file) ? "standard input" : file;
+	const char *name = shown_name(file);
 
 	if (source->is_fed && !feed(inputs, source, bytes, err))
 		return false;
@@ -624,7 +631,7 @@ static void
 open_source(const struct inputs *inputs, struct source *source, int fd)
 {
 	const char *file = inputs->files[source->file];
-	const char *name = is_standard_input(file) ? "standard input" : file;
+	const char *name = shown_name(file);
 
 	if (inputs->resume != NULL)
 		open_at(inputs, source, fd, name);
@@ -725,7 +732,7 @@ tell_open_quote(const struct inputs *inputs, const struct source *source)
 		cli_warn("%s:%" PRIu64
 			 ": the quoted field that begins here has not ended: what stands from line %" PRIu64
 			 " on is left%s",
-			is_standard_input(name) ? "standard input" : name, line, at.lines + 1,
+			shown_name(name), line, at.lines + 1,
 			inputs->common->checkpoint != NULL ? " for the next run" : "");
 	return true;
 }
@@ -751,8 +758,7 @@ tell_long(struct inputs *inputs, const struct source *source)
 	if (!inputs->common->quiet)
 		cli_warn("%s:%" PRIu64 ": a record of %" PRIu64 " lines, up to line %" PRIu64
 			 ": look whether it begins with a stray quote",
-			is_standard_input(name) ? "standard input" : name, lines.first, lines.last - lines.first + 1,
-			lines.last);
+			shown_name(name), lines.first, lines.last - lines.first + 1, lines.last);
 }
 
 /* What was read of a line that has no end is left: nobody would miss it. */
@@ -765,8 +771,7 @@ tell_partial(const struct inputs *inputs, const struct source *source)
 	if (tell_open_quote(inputs, source))
 		return;
 	if (at.rest.len != 0 && keeps_partial(inputs->common) && !inputs->common->quiet)
-		cli_warn("%s: its last line has no line end and may not be whole: it is left%s",
-			is_standard_input(name) ? "standard input" : name,
+		cli_warn("%s: its last line has no line end and may not be whole: it is left%s", shown_name(name),
 			inputs->common->checkpoint != NULL ? " for the next run" : "");
 }
 
@@ -784,8 +789,7 @@ inputs_tell_cut(const struct inputs *inputs)
 		if (!source->is_open || fstat(wm_reader_fd(source->reader), &found) == -1 || S_ISREG(found.st_mode) ||
 			wm_reader_position_before(source->reader, NULL).rest.len == 0)
 			continue;
-		cli_warn("%s: stopped by a signal in the middle of a line, which is left",
-			is_standard_input(name) ? "standard input" : name);
+		cli_warn("%s: stopped by a signal in the middle of a line, which is left", shown_name(name));
 	}
 }
 
@@ -867,7 +871,7 @@ inputs_name(const struct inputs *inputs, size_t source)
 {
 	const char *file = inputs->files[inputs->sources[source].file];
 
-	return is_standard_input(file) ? "standard input" : file;
+	return shown_name(file);
 }
 
 const struct wm_reader *
