@@ -144,7 +144,7 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	wm_combine_init(&s->reading, WM_POLICY_MIN, 0);
 	for (size_t i = 0; i < s->sources.combine.sources_count && s->reads_all; i++)
 		wm_combine_add(&s->reading, &s->sources.combine.sources[i].own, run->started_us);
-	s->has_sources = common->merge || common->source_column != NULL || s->sources.can_be_idle;
+	s->has_sources = s->has_reach || s->sources.can_be_idle;
 	if (common->source_column != NULL)
 		s->source_field = inputs_want(s->inputs, wm_span_of(common->source_column));
 	s->watermark_us = s->has_watermark ? s->sources.combine.watermark_us : WM_TIME_NONE;
