@@ -1616,25 +1616,23 @@ wm_instant_parser_decode(struct wm_instant_parser *parser, struct wm_get *in)
 	uint8_t family = wm_get_u8(in);
 	struct wm_span pattern = wm_get_span(in);
 	bool is_undecided = family == WM_TIME_AUTO && pattern.len == 0;
-	bool is_well = !in->failed;
 
-	if (is_well && !is_undecided && parser->is_either) {
+	if (!in->failed && !is_undecided && parser->is_either) {
 		if (is_asked(parser->asked, parser->pattern, family, pattern))
 			settle_asked(parser);
 		else
 			settle_auto(parser);
 	}
-	if (!is_well || is_undecided || is_asked(parser->family, parser->pattern, family, pattern)) {
-	} else if (parser->is_auto && family == WM_TIME_REFUSED) {
-		is_well = decode_refused(parser, pattern);
-	} else if (parser->is_auto && family < WM_TIME_PATTERN && pattern.len == 0) {
-		parser->family = (enum wm_time_family)family;
-	} else {
-		is_well = false;
-	}
-	if (!is_well)
+	bool is_same = is_undecided || is_asked(parser->family, parser->pattern, family, pattern);
+	bool can_decide = parser->is_auto && family < WM_TIME_PATTERN && pattern.len == 0;
+	bool is_refused = parser->is_auto && family == WM_TIME_REFUSED;
+	if (in->failed || !(is_same || can_decide || (is_refused && decode_refused(parser, pattern)))) {
 		wm_get_fail(in);
-	return is_well;
+		return false;
+	}
+	if (!is_same && can_decide)
+		parser->family = (enum wm_time_family)family;
+	return true;
 }
 
 /* Printing ------------------------------------------------------------------------ */
