@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Folder of the tools: another variant is tested with WM_BIN=build/asan.
@@ -54,6 +55,29 @@ def run(args, cwd=None, stdin=b"", env=None, timeout=TIMEOUT_SECONDS):
     command = [str(BIN / args[0]), *args[1:]]
     return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=timeout, check=False,
                           env={**os.environ, **(env or {})})
+
+
+def run_streams(laws, seed, use):
+    """Hold laws to random streams: those named on the command line, or all; the exit status.
+
+    laws has by name (stream, count, words): stream(seed) gives what is wrong with one stream, or None. use(folder) tells
+    the streams of a law where their files go.
+    """
+    tap = Tap()
+    for name in sys.argv[1:] or laws:
+        stream, count, words = laws[name]
+        faults = []
+        with tempfile.TemporaryDirectory(prefix="wm-laws-") as folder:
+            use(pathlib.Path(folder))
+            for number in range(seed, seed + count):
+                try:
+                    fault = stream(number)
+                except (ValueError, OSError, KeyError) as error:
+                    fault = f"WM_SEED={number}: {type(error).__name__}: {error}"
+                if fault:
+                    faults.append(fault)
+        tap.ok(not faults, f"{name}: {count} {words}", f"{len(faults)} at fault", *faults[:2])
+    return tap.done()
 
 
 def read_report(path):

@@ -16,7 +16,6 @@ import os
 import pathlib
 import random
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -28,7 +27,7 @@ PIPES = 150
 CSV_KEYS = ["", "a", "b", "ab", "1", "01", '"a"', '"x,y"']
 JSON_KEYS = ["null", '""', '"a"', '"b"', "1", '"1"', "1.0", None]  # None: the member is missing
 COLUMNS = ["ts", "key", "id", "batch"]
-FOLDER = pathlib.Path()  # of the running stream's files; set in main()
+FOLDER = pathlib.Path()  # of the running stream's files; set by use()
 
 
 class Row:
@@ -454,24 +453,10 @@ LAWS = {
 }
 
 
-def main():
+def use(folder):
     global FOLDER
-    tap = harness.Tap()
-    for name in sys.argv[1:] or LAWS:
-        stream, count, words = LAWS[name]
-        faults = []
-        with tempfile.TemporaryDirectory(prefix="wm-laws-") as folder:
-            FOLDER = pathlib.Path(folder)
-            for seed in range(SEED, SEED + count):
-                try:
-                    fault = stream(seed)
-                except (ValueError, OSError) as error:
-                    fault = f"WM_SEED={seed}: {error}"
-                if fault:
-                    faults.append(fault)
-        tap.ok(not faults, f"{name}: {count} {words}", f"{len(faults)} at fault", *faults[:2])
-    return tap.done()
+    FOLDER = folder
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run_streams(LAWS, SEED, use))

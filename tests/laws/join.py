@@ -22,7 +22,6 @@ import pathlib
 import random
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -31,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import harness
 
 SEED = int(os.environ.get("WM_SEED", "1"))
-FOLDER = pathlib.Path()  # of the running stream's files; set in main()
+FOLDER = pathlib.Path()  # of the running stream's files; set by use()
 TYPES = ("inner", "left", "right", "full", "semi", "anti")
 PRESERVED = {"left": (0,), "anti": (0,), "right": (1,), "full": (0, 1)}
 END = 1 << 62
@@ -517,24 +516,10 @@ LAWS = {
 }
 
 
-def main():
+def use(folder):
     global FOLDER
-    tap = harness.Tap()
-    for name in sys.argv[1:] or LAWS:
-        stream, count, words = LAWS[name]
-        faults = []
-        with tempfile.TemporaryDirectory(prefix="wm-laws-") as folder:
-            FOLDER = pathlib.Path(folder)
-            for seed in range(SEED, SEED + count):
-                try:
-                    fault = stream(seed)
-                except (ValueError, OSError) as error:
-                    fault = f"WM_SEED={seed}: {error}"
-                if fault:
-                    faults.append(fault)
-        tap.ok(not faults, f"{name}: {count} {words}", f"{len(faults)} at fault", *faults[:2])
-    return tap.done()
+    FOLDER = folder
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run_streams(LAWS, SEED, use))

@@ -15,14 +15,13 @@ import os
 import pathlib
 import random
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import harness
 
 SEED = int(os.environ.get("WM_SEED", "1"))
-FOLDER = pathlib.Path()  # of the running stream's files; set in main()
+FOLDER = pathlib.Path()  # of the running stream's files; set by use()
 NONE = -(1 << 62)
 WINDOW = 10_000_000
 HEADER = "id,b,src,ts\n"
@@ -251,24 +250,10 @@ LAWS = {
 }
 
 
-def main():
+def use(folder):
     global FOLDER
-    tap = harness.Tap()
-    for name in sys.argv[1:] or LAWS:
-        stream, count, words = LAWS[name]
-        faults = []
-        with tempfile.TemporaryDirectory(prefix="wm-laws-") as folder:
-            FOLDER = pathlib.Path(folder)
-            for seed in range(SEED, SEED + count):
-                try:
-                    fault = stream(seed)
-                except (ValueError, OSError, KeyError) as error:
-                    fault = f"WM_SEED={seed}: {type(error).__name__}: {error}"
-                if fault:
-                    faults.append(fault)
-        tap.ok(not faults, f"{name}: {count} {words}", f"{len(faults)} at fault", *faults[:2])
-    return tap.done()
+    FOLDER = folder
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run_streams(LAWS, SEED, use))
