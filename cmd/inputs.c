@@ -12,6 +12,7 @@
 
 #include "cmd/positions.h"
 #include "cmd/sections.h"
+#include "cmd/uses.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/record/csv.h"
@@ -251,7 +252,7 @@ inputs_peek(const struct inputs *inputs, size_t file)
 	struct stat found;
 	struct wm_err err;
 
-	if (is_standard_input(name) || stat(name, &found) == -1 || !S_ISREG(found.st_mode))
+	if (is_standard_input(name) || !uses_find(name, &found) || !S_ISREG(found.st_mode))
 		cli_misuse("--order time: %s is no regular file, and cannot be looked into before its turn",
 			shown_name(name));
 	int fd = open_file(name, &err);

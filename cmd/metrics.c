@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/cli.h"
+#include "cmd/uses.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/event/watermark.h"
@@ -28,7 +29,7 @@ metrics_init(struct metrics *metrics, const char *path, struct wm_err *err)
 	wm_buf_init(&metrics->text, WM_BUF_UNBOUNDED);
 	if (path == NULL)
 		return true;
-	if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+	if (uses_find(path, &found) && !S_ISREG(found.st_mode))
 		return wm_err_set(err, WM_ERR_USAGE, "--metrics: %s is no regular file: name one, or a new one", path);
 	struct wm_buf beside;
 	wm_buf_init(&beside, WM_BUF_UNBOUNDED);

@@ -23,8 +23,9 @@ struct side {
 	const char *option; /* "--late", for messages */
 	const char *path;   /* NULL: not asked for */
 	struct wm_writer *writer;
-	bool was_empty; /* nothing was in it before: a header is due */
-	char *created;  /* the name that was made for it by this run; NULL: it was there */
+	bool is_regular; /* no pipe and no device */
+	bool was_empty;  /* nothing was in it before: a header is due */
+	char *created;   /* the name that was made for it by this run; NULL: it was there */
 };
 
 /* Inputs that have late rows of their own. */
@@ -184,7 +185,7 @@ open_side(const struct outputs *outputs, struct side *side)
 	if (side->path == NULL)
 		return;
 	free(side->created);
-	side->created = stat(side->path, &found) == -1 ? uses_resolve(side->path) : NULL;
+	side->created = uses_find(side->path, &found) ? NULL : uses_resolve(side->path);
 	int fd = cli_open(side->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
 	if (fd == -1)
 		die_of_path(side->path, strerror(errno));
@@ -199,7 +200,8 @@ open_side(const struct outputs *outputs, struct side *side)
 		side->created = NULL;
 		die_of_path(side->path, "another run writes to it: wait for its end, or name another file");
 	}
-	side->was_empty = !S_ISREG(found.st_mode) || found.st_size == 0;
+	side->is_regular = S_ISREG(found.st_mode);
+	side->was_empty = !side->is_regular || found.st_size == 0;
 }
 
 /* Refuses a file to which rows of another kind would be added: what they are there is said, and what they would be. */
@@ -437,10 +439,7 @@ outputs_put_header(struct outputs *outputs, struct wm_span line)
 static bool
 can_reopen(const struct outputs *outputs, const struct side *side)
 {
-	struct stat found;
-
-	return side->path != NULL &&
-		(side != &outputs->out || (fstat(wm_writer_fd(side->writer), &found) == 0 && S_ISREG(found.st_mode)));
+	return side->path != NULL && (side != &outputs->out || side->is_regular);
 }
 
 void

@@ -489,6 +489,14 @@ lock(struct resume *r, struct wm_err *err)
 	return is_locked;
 }
 
+/* Looks whether a file is there. */
+static bool
+look_for(const struct resume *r, const char *path, struct stat *facts, bool *is_there, struct wm_err *err)
+{
+	*is_there = r->setup.calls->stat(r->setup.calls->self, path, facts) == 0;
+	return *is_there || errno == ENOENT || errno == ENOTDIR || fail_errno(err, path, "open");
+}
+
 /* Loads FILE or FILE.prev. */
 static bool
 load(struct resume *r, struct wm_err *err)
@@ -498,8 +506,8 @@ load(struct resume *r, struct wm_err *err)
 	enum wm_checkpoint_found found =
 		wm_checkpoint_load(&r->loaded, calls, is_prev ? r->prev_path : r->path, r->setup.state_bytes_max, err);
 	struct stat facts;
+	bool has_prev;
 
-	bool has_prev = !is_prev && calls->stat(calls->self, r->prev_path, &facts) == 0;
 	switch (found) {
 	case WM_CHECKPOINT_LOADED:
 		r->generation = r->loaded.generation;
@@ -512,6 +520,8 @@ load(struct resume *r, struct wm_err *err)
 	}
 	if (is_prev)
 		return wm_err_set(err, WM_ERR_IO, "%s: is not there: there is nothing to go back to", r->prev_path);
+	if (!look_for(r, r->prev_path, &facts, &has_prev, err))
+		return false;
 	if (has_prev)
 		return wm_err_set(err, WM_ERR_IO,
 			"%s: is gone, but %s is there: go on from that with --resume prev, or remove it to begin anew",
@@ -654,12 +664,13 @@ open_file(const struct resume *r, const char *path, int *fd, struct wm_err *err)
 {
 	const struct wm_checkpoint_calls *calls = r->setup.calls;
 	struct stat facts;
+	bool is_there;
 
 	*fd = -1;
 	/* Not by opening it: that would be noticed at the other end of a pipe. */
-	if (calls->stat(calls->self, path, &facts) == -1)
-		return errno == ENOENT || errno == ENOTDIR || fail_errno(err, path, "open");
-	if (!S_ISREG(facts.st_mode))
+	if (!look_for(r, path, &facts, &is_there, err))
+		return false;
+	if (!is_there || !S_ISREG(facts.st_mode))
 		return true;
 	*fd = calls->open(calls->self, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 	return *fd != -1 || fail_errno(err, path, "open");

@@ -93,6 +93,25 @@ uses_resolve(const char *path)
 	return resolved;
 }
 
+/* Whether the last call of stat or one of its kin, whose status is given, found a file. */
+static bool
+was_found(int status, const char *path)
+{
+	struct wm_err err;
+
+	/* EBADF: a descriptor that is closed. */
+	if (status == 0 || errno == ENOENT || errno == ENOTDIR || errno == EBADF)
+		return status == 0;
+	(void)wm_err_set(&err, WM_ERR_IO, "%s: %s", path, strerror(errno));
+	cli_die(&err);
+}
+
+bool
+uses_find(const char *path, struct stat *found)
+{
+	return was_found(stat(path, found), path);
+}
+
 static struct use *
 add(struct uses *uses, enum kind kind, const char *option, const char *path)
 {
@@ -108,7 +127,7 @@ add_named(struct uses *uses, enum kind kind, const char *option, const char *pat
 	if (path == NULL)
 		return;
 	struct use *use = add(uses, kind, option, path);
-	use->is_there = stat(path, &use->facts) == 0;
+	use->is_there = uses_find(path, &use->facts);
 	if (!use->is_there)
 		use->resolved = uses_resolve(path);
 }
@@ -119,7 +138,7 @@ add_standard(struct uses *uses, enum kind kind, const char *name, int fd)
 	struct use *use = add(uses, kind, name, name);
 
 	use->is_standard = true;
-	use->is_there = fstat(fd, &use->facts) == 0;
+	use->is_there = was_found(fstat(fd, &use->facts), name);
 }
 
 /* A file beside another: a link under its name would itself be replaced. */
@@ -130,7 +149,7 @@ add_beside(struct uses *uses, const char *option, const char *path, const char *
 
 	free(use->path);
 	use->path = wm_checkpoint_beside(path, suffix);
-	use->is_there = lstat(use->path, &use->facts) == 0;
+	use->is_there = was_found(lstat(use->path, &use->facts), use->path);
 	if (!use->is_there)
 		use->resolved = uses_resolve(use->path);
 }

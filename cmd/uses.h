@@ -17,6 +17,7 @@
 #define WM_CMD_USES_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "cmd/cli.h"
 
@@ -25,5 +26,8 @@ void uses_check(const struct cli_common *common, bool writes_stdout);
 
 /* The name that path leads to, also where nothing is there yet: links resolved. NULL where its folder is not there. Freed by the caller. */
 char *uses_resolve(const char *path);
+
+/* Whether a file is there, links followed; found only then. Exits 3 where that cannot be told: two names of one file would pass as two files. */
+bool uses_find(const char *path, struct stat *found);
 
 #endif

@@ -328,10 +328,10 @@ check_backup(const struct options *opt)
 	wm_buf_init(&path, WM_BUF_UNBOUNDED);
 	char *main_path = uses_resolve(opt->common.files[0]);
 	wm_buf_addf(&path, "%s%s%c", main_path == NULL ? "" : main_path, opt->backup, '\0');
-	for (size_t i = 1; i < opt->common.files_count && stat(path.data, &backup) == 0; i++) {
+	for (size_t i = 1; i < opt->common.files_count && uses_find(path.data, &backup); i++) {
 		const char *name = opt->common.files[i];
 
-		if ((is_standard_input(name) ? fstat(STDIN_FILENO, &file) : stat(name, &file)) == 0 &&
+		if ((is_standard_input(name) ? fstat(STDIN_FILENO, &file) == 0 : uses_find(name, &file)) &&
 			file.st_dev == backup.st_dev && file.st_ino == backup.st_ino)
 			cli_misuse("--backup: %s would be replaced, and is also an input: write another suffix",
 				path.data);

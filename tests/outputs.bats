@@ -43,6 +43,31 @@ $(tail -n +2 <<<"$want")"
 	assert_equal "$(wc -l <in.csv)" 5
 }
 
+@test "files that cannot be looked at are not taken for two" {
+	library=$bin/tests/fault/fail_at.so
+	cp in.csv want.csv
+	: >both.csv
+	ln both.csv other.csv
+	for pair in '--out in.csv' '--late in.csv' '--late both.csv --rejects other.csv' '--out both.csv -C other.csv' \
+		'-C in.csv --out out.csv' '-C st --out st.tmp'; do
+		rm -f st st.* out.csv calls
+		: >st.tmp
+		read -r -a words <<<"$pair"
+		command=("$bin/wm-window" -t ts -w 5s --tumbling 10s --append "${words[@]}" in.csv)
+		run -2 env LD_PRELOAD="$library" WM_COUNT=calls ASAN_OPTIONS=verify_asan_link_order=0 "${command[@]}"
+		count=$(awk '$1 == "stat" { print $2 }' calls)
+		[ "$count" -ge 2 ]
+		for at in $(seq 1 "$count"); do
+			run env LD_PRELOAD="$library" WM_FAULT="stat:$at:5" ASAN_OPTIONS=verify_asan_link_order=0 "${command[@]}"
+			assert_equal "$status" 3
+			assert_output --regexp '^wm-window: [^:]+: Input/output error$'
+			cmp in.csv want.csv
+			[ ! -s both.csv ]
+			[ ! -s st.tmp ]
+		done
+	done
+}
+
 @test "--late that is standard output's file is refused" {
 	: >both.csv
 	run -2 bash -c "'$bin/wm-window' -t ts -w 5s --tumbling 10s --late both.csv in.csv >>both.csv"

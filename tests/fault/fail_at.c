@@ -234,6 +234,24 @@ fstat(int fd, struct stat *found)
 	return fails(STAT) ? -1 : real_fstat(fd, found);
 }
 
+int
+stat(const char *path, struct stat *found)
+{
+	int (*real_stat)(const char *, struct stat *);
+
+	*(void **)&real_stat = real("stat");
+	return fails(STAT) ? -1 : real_stat(path, found);
+}
+
+int
+lstat(const char *path, struct stat *found)
+{
+	int (*real_lstat)(const char *, struct stat *);
+
+	*(void **)&real_lstat = real("lstat");
+	return fails(STAT) ? -1 : real_lstat(path, found);
+}
+
 /* As of a file of a network, which is told only now that there was no room: it is closed all the same. */
 int
 close(int fd)
