@@ -762,6 +762,31 @@ tell_long(struct inputs *inputs, const struct source *source)
 			shown_name(name), lines.first, lines.last - lines.first + 1, lines.last);
 }
 
+/* Whether something of an open input is left to be read. */
+static bool
+has_more(const struct source *source)
+{
+	struct wm_reader_position at = wm_reader_position(source->reader);
+	struct stat found;
+
+	if (fstat(source->fd, &found) == 0 && S_ISREG(found.st_mode))
+		return (uint64_t)found.st_size > at.offset;
+	return at.rest.len != 0;
+}
+
+void
+inputs_tell_left(const struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->sources_count && inputs->sources_count > 1; i++) {
+		const struct source *source = &inputs->sources[i];
+
+		if (source->is_open && has_more(source))
+			cli_warn("%s: the rest, from line %" PRIu64
+				 " on, is left for the next run: a FILE that is behind it has ended, and may grow",
+				inputs_name(inputs, i), wm_reader_position(source->reader).lines + 1);
+	}
+}
+
 /* What was read of a line that has no end is left: nobody would miss it. */
 static void
 tell_partial(const struct inputs *inputs, const struct source *source)

@@ -87,6 +87,9 @@ uint64_t inputs_positions_skipped(const struct inputs *inputs);
 /* Says of each input that is open where a quoted field has not ended, as a run that stops there leaves it. */
 void inputs_tell_open_quotes(const struct inputs *inputs);
 
+/* Says of each FILE under --merge where the rest is left, as a run that keeps its state ends with the FILE that is furthest behind. */
+void inputs_tell_left(const struct inputs *inputs);
+
 /* Memory that records take which are longer than a buffer. */
 size_t inputs_held_bytes(const struct inputs *inputs);
 

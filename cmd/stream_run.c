@@ -706,6 +706,8 @@ stream_finish(struct stream *s, uint64_t open_count)
 		stream_start_outputs(run->streams[i], true);
 	note_lines(run);
 	outputs_end(run->outputs);
+	if (run->keep != NULL && !s->common->quiet && !stream_is_cut_short(s) && !s->is_strict_stop)
+		inputs_tell_left(s->inputs);
 	warn_held(s, open_count);
 	if (!s->common->quiet) {
 		warn_files_behind(s);

@@ -352,6 +352,17 @@ head_of_windows=window_start,window_end,count
 		1970-01-01T00:00:40Z,1970-01-01T00:00:50Z,1
 }
 
+@test "FILEs side by side: what is left behind one that has ended is said" {
+	printf 'ts\n1\n2\n' >a
+	printf 'ts\n40\n50\n' >b
+	run -0 window --time-format s --merge a b
+	assert_output --partial 'wm-window: b: the rest, from line 3 on, is left for the next run: a FILE that is behind it has ended, and may grow'
+	run -0 window --time-format s --merge a b
+	refute_output --partial 'is left for the next run'
+	run -0 window --time-format s --merge --eof flush a b
+	refute_output --partial 'is left for the next run'
+}
+
 # ---- the ends of runs ----
 
 @test "a flush closes the checkpoint" {
