@@ -545,6 +545,13 @@ unread(const struct wm_reader *reader)
 	return wm_span(reader->data + reader->begin, reader->end - reader->begin);
 }
 
+/* The place of the first of these in the input. */
+static uint64_t
+unread_offset(const struct wm_reader *reader)
+{
+	return reader->read_offset - unread(reader).len;
+}
+
 /* The next bytes are dealt with. */
 static void
 take(struct wm_reader *reader, size_t len)
@@ -782,7 +789,8 @@ sniff(struct wm_reader *reader, struct wm_err *err)
 			/* Of a longer one no more counts than had to come, whatever the reads were. */
 			return begin_format(reader, is_too_long ? wm_span(line.data, limit) : line, err);
 		}
-		reader->counts.lines_blank++;
+		/* One before the place to go on from has been counted by the run that processed it. */
+		reader->counts.lines_blank += unread_offset(reader) >= reader->go_on.offset;
 		reader->line++;
 		take(reader, line.len);
 	}
@@ -1784,7 +1792,7 @@ wm_reader_position_before(const struct wm_reader *reader, const struct wm_record
 static enum wm_read_result
 skip_processed(struct wm_reader *reader, struct wm_err *err)
 {
-	uint64_t at = reader->read_offset - unread(reader).len, left = reader->go_on.offset - at;
+	uint64_t at = unread_offset(reader), left = reader->go_on.offset - at;
 	size_t here = unread(reader).len;
 
 	if (here < left && reader->is_at_end) {
@@ -1803,7 +1811,7 @@ static enum wm_read_result
 reach(struct wm_reader *reader, struct wm_err *err)
 {
 	struct go_on *go_on = &reader->go_on;
-	uint64_t at = reader->read_offset - unread(reader).len;
+	uint64_t at = unread_offset(reader);
 	enum wm_read_result result = PASSED;
 
 	/* What stands before the header may have been all that was processed. */
@@ -1863,7 +1871,7 @@ arrive(struct wm_reader *reader, struct wm_err *err)
 	if (reader->stage < STAGE_CSV)
 		result = reader->stage == STAGE_CLOSED ? WM_READ_END : prepare(reader, err);
 	if (result == PASSED && reader->records_at == UINT64_MAX)
-		reader->records_at = reader->read_offset - unread(reader).len;
+		reader->records_at = unread_offset(reader);
 	if (result == PASSED && reader->go_on.is_due)
 		result = reach(reader, err);
 	if (result == PASSED && reader->go_on.is_joining)

@@ -1310,6 +1310,24 @@ open_pipe(struct wm_span text)
 	return ends[0];
 }
 
+/* Frees a reader, and adds its counts to those of the readers before it. */
+static void
+end_counted(struct wm_reader *reader, struct wm_reader_counts *sum)
+{
+	struct wm_reader_counts counts = wm_reader_counts(reader);
+
+	sum->lines_blank += counts.lines_blank;
+	sum->headers_repeated += counts.headers_repeated;
+	wm_reader_free(reader);
+}
+
+static void
+log_counts(const struct wm_reader_counts *sum)
+{
+	wm_buf_addf(&got, "%llu blank, %llu headers", (unsigned long long)sum->lines_blank,
+		(unsigned long long)sum->headers_repeated);
+}
+
 /* The log of an input that is left after count records, and gone on with by another reader. */
 static void
 read_in_two(const struct job *job, size_t count, enum way way)
@@ -1317,6 +1335,7 @@ read_in_two(const struct job *job, size_t count, enum way way)
 	struct wm_span text = job->inputs[0];
 	struct wm_buf layout, input, rest;
 	struct wm_get in;
+	struct wm_reader_counts sum = { 0 };
 	size_t wants_count;
 
 	wm_buf_init(&layout, WM_BUF_UNBOUNDED);
@@ -1330,7 +1349,7 @@ read_in_two(const struct job *job, size_t count, enum way way)
 	wm_reader_encode_input(reader, &input);
 	/* What was not read when it was left comes through the next pipe. */
 	wm_buf_add(&rest, at.rest.data, at.rest.len);
-	wm_reader_free(reader);
+	end_counted(reader, &sum);
 
 	reader = new_reader(job, &wants_count);
 	wm_get_init(&in, layout.len == 0 ? wm_span("", 0) : wm_buf_span(&layout));
@@ -1349,7 +1368,8 @@ read_in_two(const struct job *job, size_t count, enum way way)
 				    : open_pipe(wm_span(text.data + read_len, text.len - read_len));
 	wm_reader_open_at(reader, fd, "a", &start);
 	read_some(reader, job, wants_count, SIZE_MAX);
-	wm_reader_free(reader);
+	end_counted(reader, &sum);
+	log_counts(&sum);
 	wm_buf_release(&layout);
 	wm_buf_release(&input);
 	wm_buf_release(&rest);
@@ -1370,12 +1390,13 @@ test_going_on(void)
 						 "a,b\r\n\"1\r\n1\",\"2\"\"\"\r\n3,4\r\n\"x\"y,\r\n5,\"6") } } },
 		{ "CSV without header",
 			{ .options.no_header = true, .wants = "2", .inputs = { SPAN("1,2\n3,4\n\n5,6\n7") } } },
+		{ "CSV behind blank lines", { .wants = "a", .inputs = { SPAN("\n\r\na,b\n\n1,2\na,b\n3,4\n") } } },
 		{ "CSV with names", { .options.columns = "k,v", .wants = "v", .inputs = { SPAN("1,2\n3,4\n5,6\n") } } },
 		{ "NDJSON", { .wants = "a", .inputs = { SPAN("\n{\"a\":1}\n{\"b\":2}\nx\n\n{\"a\":3}\n{\"a\":4}") } } },
 		{ "logfmt",
 			{ .options.format = WM_FORMAT_LOGFMT,
 				.wants = "a",
-				.inputs = { SPAN("a=1 b=2\n\na=3\nb=4\n") } } },
+				.inputs = { SPAN("\na=1 b=2\n\na=3\nb=4\n") } } },
 		{ "CSV with records that are too long",
 			{ .options.record_bytes_max = 9,
 				.wants = "a",
@@ -1404,7 +1425,9 @@ test_going_on(void)
 				struct wm_reader *reader = new_reader(&job, &wants_count);
 				wm_reader_open(reader, open_text(job.inputs[0]), "a");
 				read_some(reader, &job, wants_count, SIZE_MAX);
-				wm_reader_free(reader);
+				struct wm_reader_counts sum = { 0 };
+				end_counted(reader, &sum);
+				log_counts(&sum);
 				wm_buf_add(&whole, got.data, got.len);
 				for (size_t count = 0; count < 9 && is_same; count++) {
 					wm_buf_reset(&got);
