@@ -123,7 +123,14 @@ sources_kind(const struct wm_value *value)
 bool
 sources_find(struct sources *sources, const struct wm_value *value, int64_t now_us, size_t *source, struct wm_err *err)
 {
-	return add_value(sources, value->text, sources_kind(value), now_us, source, err);
+	size_t count = sources->combine.sources_count;
+
+	if (!add_value(sources, value->text, sources_kind(value), now_us, source, err))
+		return false;
+	/* The clock of a new one may be wrong. */
+	if (*source == count && sources->guards != NULL)
+		wm_combine_wait(&sources->combine, *source);
+	return true;
 }
 
 bool

@@ -212,7 +212,8 @@ end_batch(struct stream *s)
 {
 	s->watermark_before_us = s->watermark_us;
 	wm_combine_settle(&s->sources.combine);
-	if (s->has_reach)
+	/* By the greatest it has risen with the records: there may have been none. */
+	if (s->has_reach && s->sources.combine.policy == WM_POLICY_MIN)
 		raise_reach(s);
 	s->reach_us = s->reach_next_us;
 	if (s->has_watermark)
@@ -479,7 +480,11 @@ observe_more(struct stream *s, int64_t before_us)
 	}
 	s->is_plain = has_plain_records(s);
 	s->is_observed_plainly = s->sources.guards == NULL && s->common->zone == NULL && !s->facts.nulls_move_nothing;
-	return s->facts.nulls_move_nothing && has_null(s) ? before_us : highest_us;
+	if (s->facts.nulls_move_nothing && has_null(s))
+		return before_us;
+	if (s->sources.guards != NULL && before_us == WM_TIME_NONE && highest_us != WM_TIME_NONE)
+		wm_combine_confirm(&s->sources.combine, s->source);
+	return highest_us;
 }
 
 /* The record counts: its event time is observed; true if it is the highest of its source. */
@@ -609,7 +614,7 @@ take_in(struct stream *s, int64_t due_us, bool is_plain)
 		measure_reach(s);
 	if (!is_plain && !s->is_each) {
 		s->is_batch_full = wm_trigger_is_full(&s->trigger);
-		if (s->trigger.kind == WM_TRIGGER_EVENT)
+		if (s->trigger.kind == WM_TRIGGER_EVENT && s->highest_us != WM_TIME_NONE)
 			s->is_batch_full = wm_trigger_enters(&s->trigger, s->highest_us);
 		return false;
 	}

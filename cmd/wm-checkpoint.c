@@ -187,7 +187,11 @@ show_watermarks(const struct contents *c, struct wm_buf *out)
 			add_time(out, source->own.watermark_us);
 			wm_buf_add_byte(out, ' ');
 			add_source(out, c, i, j);
-			wm_buf_add_text(out, source->has_ended ? ", ended" : takes_part(stream, j) ? "" : ", idle");
+			wm_buf_add_text(out,
+				source->has_ended                ? ", ended"
+					: source->is_unconfirmed ? ", unconfirmed"
+					: takes_part(stream, j)  ? ""
+								 : ", idle");
 			wm_buf_add_byte(out, '\n');
 		}
 	}

@@ -69,6 +69,30 @@ counts() { # of the results on standard input
 	assert_line --index 2 --partial "2022-01-01T00:00:00Z"
 }
 
+@test "--source: a first row that is rejected ends a batch without a source" {
+	printf 'src,ts\na,x\na,1\na,1.5\n' >in.csv
+	for policy in min max; do
+		run -1 "$bin/wm-stamp" -q -t ts --time-format s --output-time us -w 0s --policy "$policy" --trigger 1rows --source src in.csv
+		assert_line 'a,1,1000000,'
+		assert_line 'a,1.5,1500000,1000000'
+	done
+}
+
+@test "--max-jump with --source: a source takes part from its first confirmation, one that is named from the beginning" {
+	{
+		printf 'src,ts\n'
+		for number in {1..20}; do
+			printf 'good,%d\n' "$((1700000000 + number))"
+		done
+		printf 'wrong,5\ngood,1700000021\n'
+	} >in.csv
+	stamped=("$bin/wm-stamp" -q -t ts --time-format s --output-time s -w 0s --max-jump 1m --source src)
+	run -0 "${stamped[@]}" in.csv
+	assert_line 'good,1700000021,1700000021,1700000021'
+	run -0 "${stamped[@]}" --sources good,wrong in.csv
+	assert_line 'good,1700000021,1700000021,'
+}
+
 @test "--max-jump without a confirmation: no watermark, and that is said" {
 	printf 'ts\n1\n100000\n5\n' >in.csv
 	run -0 --separate-stderr "$bin/wm-window" -t ts -w 1s --max-jump 10s --tumbling 10s in.csv

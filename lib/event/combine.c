@@ -9,6 +9,9 @@
 
 #define NO_PLACE SIZE_MAX
 
+/* Whether a source takes part, as it is encoded. */
+enum part { PART_NONE = 0, PART_NOW, PART_LATER, PARTS };
+
 void
 wm_combine_init(struct wm_combine *combine, enum wm_policy policy, int64_t idle_us)
 {
@@ -156,6 +159,22 @@ wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64
 	return number;
 }
 
+void
+wm_combine_wait(struct wm_combine *combine, size_t source)
+{
+	combine->sources[source].is_unconfirmed = true;
+	leave(combine, source);
+}
+
+void
+wm_combine_confirm(struct wm_combine *combine, size_t source)
+{
+	if (!combine->sources[source].is_unconfirmed)
+		return;
+	combine->sources[source].is_unconfirmed = false;
+	take_part(combine, source);
+}
+
 static inline bool
 rise(struct wm_combine *combine, int64_t watermark_us)
 {
@@ -213,7 +232,8 @@ wm_combine_settle(struct wm_combine *combine)
 	}
 	/* When all have become idle in the batch, the one that spoke last was the last to do so. */
 	if (!wm_combine_lowest(combine, &lowest))
-		lowest = combine->newest;
+		for (lowest = combine->newest; lowest != NO_PLACE && combine->sources[lowest].is_unconfirmed;)
+			lowest = combine->sources[lowest].older;
 	if (lowest != NO_PLACE && !combine->sources[lowest].has_ended)
 		rise_by_data(combine, combine->sources[lowest].own.watermark_us);
 }
@@ -223,6 +243,8 @@ wm_combine_moved(struct wm_combine *combine, size_t source)
 {
 	const struct wm_source *moved = &combine->sources[source];
 
+	/* A watermark in its records says that its clock is right. */
+	wm_combine_confirm(combine, source);
 	/* It was idle in a run before, and nothing is told of its records in this one, in which none can be. */
 	if (moved->place == NO_PLACE)
 		take_part(combine, source);
@@ -249,7 +271,7 @@ wm_combine_speak(struct wm_combine *combine, size_t number, int64_t event_time_u
 	source->spoke_at_us = now_us;
 	unlink_source(combine, number);
 	link_newest(combine, number);
-	if (source->place == NO_PLACE && !source->has_ended)
+	if (wm_combine_is_idle(combine, number))
 		take_part(combine, number);
 	if (combine->idle_us <= 0 || combine->highest_time_us == WM_TIME_NONE)
 		return false;
@@ -324,6 +346,7 @@ wm_combine_copy(struct wm_combine *combine, size_t source, const struct wm_combi
 	new->own.watermark_us = old->own.watermark_us;
 	new->has_ended = old->has_ended;
 	new->mark_us = old->mark_us;
+	new->is_unconfirmed = old->is_unconfirmed;
 	note_highest(combine, source);
 	if (old->place != NO_PLACE)
 		take_part(combine, source);
@@ -342,7 +365,7 @@ wm_combine_lowest(const struct wm_combine *combine, size_t *source)
 
 /*
  * i64 watermark · i64 highest · i64 first confirmed · guard · varint sources, from the one that spoke longest ago, each:
- * varint number · u8 takes part · u8 ended · i64 mark · watermark.
+ * varint number · u8 part (0: none, 1: takes part, 2: none before it is confirmed) · u8 ended · i64 mark · watermark.
  */
 void
 wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out)
@@ -356,23 +379,25 @@ wm_combine_encode(const struct wm_combine *combine, struct wm_buf *out)
 		const struct wm_source *source = &combine->sources[at];
 
 		wm_put_varint(out, at);
-		wm_put_u8(out, source->place != NO_PLACE);
+		wm_put_u8(out, source->is_unconfirmed ? PART_LATER : source->place != NO_PLACE ? PART_NOW : PART_NONE);
 		wm_put_u8(out, source->has_ended);
 		wm_put_i64(out, source->mark_us);
 		wm_watermark_encode(&source->own, out);
 	}
 }
 
-/* Each source comes once, takes part or not; one that has ended does not. */
+/* Each source comes once; one that has ended takes no part, now or later. */
 static bool
 decode_sources(struct wm_combine *combine, bool *is_decoded, struct wm_get *in)
 {
 	for (size_t i = 0; i < combine->sources_count; i++) {
 		uint64_t number = wm_get_varint(in);
-		bool takes_part = wm_get_u8(in) != 0, has_ended = wm_get_u8(in) != 0;
+		uint8_t part = wm_get_u8(in);
+		bool has_ended = wm_get_u8(in) != 0;
 		int64_t mark_us = wm_get_i64(in);
 
-		if (in->failed || number >= combine->sources_count || is_decoded[number] || (takes_part && has_ended))
+		if (in->failed || number >= combine->sources_count || is_decoded[number] || part >= PARTS ||
+			(part != PART_NONE && has_ended))
 			return false;
 		struct wm_source *source = &combine->sources[number];
 		if (!wm_watermark_decode(&source->own, in))
@@ -380,10 +405,11 @@ decode_sources(struct wm_combine *combine, bool *is_decoded, struct wm_get *in)
 		is_decoded[number] = true;
 		source->mark_us = mark_us;
 		source->has_ended = has_ended;
+		source->is_unconfirmed = part == PART_LATER;
 		note_highest(combine, number);
 		unlink_source(combine, number);
 		link_newest(combine, number);
-		if (takes_part)
+		if (part == PART_NOW)
 			take_part(combine, number);
 	}
 	return true;

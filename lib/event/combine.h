@@ -5,8 +5,9 @@
  * Each source has a watermark of its own. The combined one is the least (or,
  * by policy, the greatest) of those of the sources that take part, and never
  * moves back: when the sources that are left stand behind it, it waits. A
- * source that has not spoken holds it where it is; one that has ended or is
- * idle holds nothing back. When no source takes part it stays.
+ * source that has not spoken holds it where it is; one that has ended, is idle
+ * or waits to be confirmed holds nothing back. When no source takes part it
+ * stays.
  *
  * In batches the combined one stays until wm_combine_settle() at the end of a
  * batch, and then all sources count that have spoken in it: which of them came
@@ -35,6 +36,7 @@ struct wm_source {
 	struct wm_watermark own;
 	size_t place;        /* in order, or SIZE_MAX: takes no part */
 	bool has_ended;      /* for good */
+	bool is_unconfirmed; /* takes no part until wm_combine_confirm() */
 	int64_t mark_us;     /* the highest confirmed time of all at its last record; WM_TIME_NONE: before any was */
 	int64_t spoke_at_us; /* wall clock of its last record, or of its beginning */
 	size_t older, newer; /* neighbours in the order of last records; SIZE_MAX: none */
@@ -67,6 +69,12 @@ void wm_combine_release(struct wm_combine *combine);
 
 /* Adds a source, which takes part from now on, as its watermark stands; returns its number, from 0. now_us: wall clock. */
 size_t wm_combine_add(struct wm_combine *combine, const struct wm_watermark *own, int64_t now_us);
+
+/* A source that was just added takes part only once it is confirmed: its clock may be wrong. */
+void wm_combine_wait(struct wm_combine *combine, size_t source);
+
+/* A source's clock is right: it takes part as its watermark stands, if it was made to wait. Before its watermark is advanced. */
+void wm_combine_confirm(struct wm_combine *combine, size_t source);
 
 /*
  * A source has a record; only needed where sources can be idle. It takes part again; others may become idle by it. True if the combined
@@ -114,7 +122,9 @@ bool wm_combine_lowest(const struct wm_combine *combine, size_t *source);
 static inline bool
 wm_combine_is_idle(const struct wm_combine *combine, size_t source)
 {
-	return combine->sources[source].place == SIZE_MAX && !combine->sources[source].has_ended;
+	const struct wm_source *asked = &combine->sources[source];
+
+	return asked->place == SIZE_MAX && !asked->has_ended && !asked->is_unconfirmed;
 }
 
 /* Delays, policy, idle_us and whether there are batches are options and stay; the wall clock is no state. Decode into a combine with as many sources added, in the same order. */

@@ -289,6 +289,8 @@ test_hostile(void)
 		{ { 0, 0, 0 }, { 0, 1, 0 } },
 		{ { 0, 1, 1 }, { 1, 1, 0 } },
 		{ { 0, 1, 0 }, { 2, 1, 0 } },
+		{ { 0, 1, 0 }, { 1, 2, 1 } },
+		{ { 0, 1, 0 }, { 1, 3, 0 } },
 	};
 	static const unsigned char idle[2][3] = { { 0, 1, 0 }, { 1, 0, 0 } };
 	struct wm_combine combine;
@@ -304,6 +306,47 @@ test_hostile(void)
 	combine.sources[0].own.highest_time_us = 200000;
 	tap_ok(wm_combine_advance(&combine, 0) && combine.watermark_us == 150000, "and holds the watermark");
 	wm_combine_release(&combine);
+}
+
+/* A source whose clock may be wrong. */
+static void
+test_unconfirmed(void)
+{
+	struct wm_combine combine, back;
+	struct wm_watermark fresh;
+	struct wm_buf bytes;
+	struct wm_get in;
+
+	wm_watermark_init(&fresh, 0);
+	wm_combine_init(&combine, WM_POLICY_MIN, 5000000);
+	wm_combine_add(&combine, &fresh, 0);
+	wm_combine_add(&combine, &fresh, 0);
+	wm_combine_wait(&combine, 1);
+	combine.sources[0].own.highest_time_us = 100000;
+	tap_ok(wm_combine_advance(&combine, 0) && combine.watermark_us == 100000,
+		"a source that waits holds nothing back");
+	wm_combine_speak(&combine, 1, 50000, 0);
+	combine.sources[0].own.highest_time_us = 200000;
+	tap_ok(wm_combine_advance(&combine, 0) && combine.watermark_us == 200000, "nor when it has spoken");
+	tap_ok(!wm_combine_is_idle(&combine, 1), "and is not idle");
+	wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+	wm_combine_encode(&combine, &bytes);
+	wm_combine_init(&back, WM_POLICY_MIN, 5000000);
+	wm_combine_add(&back, &fresh, 0);
+	wm_combine_add(&back, &fresh, 0);
+	wm_get_init(&in, wm_buf_span(&bytes));
+	tap_ok(wm_combine_decode(&back, &in) && wm_get_left(&in) == 0, "decoded");
+	wm_combine_speak(&back, 1, 60000, 0);
+	back.sources[0].own.highest_time_us = 300000;
+	tap_ok(wm_combine_advance(&back, 0) && back.watermark_us == 300000, "it waits as before");
+	wm_combine_confirm(&back, 1);
+	back.sources[0].own.highest_time_us = 400000;
+	tap_ok(!wm_combine_advance(&back, 0) && back.watermark_us == 300000, "confirmed, it holds the watermark");
+	back.sources[1].own.highest_time_us = 350000;
+	tap_ok(wm_combine_advance(&back, 1) && back.watermark_us == 350000, "until it has come on");
+	wm_combine_release(&combine);
+	wm_combine_release(&back);
+	wm_buf_release(&bytes);
 }
 
 int
@@ -324,5 +367,6 @@ main(void)
 	test_idle();
 	test_idle_wall();
 	test_hostile();
+	test_unconfirmed();
 	return tap_done();
 }
