@@ -116,9 +116,11 @@ tests: all unit $(FUZZ_BINARIES) $(FAULTS:%=$B/tests/fault/%.so)
 check: tests
 	WM_BIN=$B tests/run
 
-# More of the same: a thousand processes killed at random moments, thousands of random command lines (`make crossed N=20000`).
+# More of the same: thousands of processes killed (`make crash KILLS=5000`), of random command lines (`make crossed N=20000`).
+KILLS ?= 1000
 crash: tests
-	WM_BIN=$B tests/crash/crash.py 1000
+	WM_BIN=$B tests/crash/crash.py $(KILLS)
+	WM_BIN=$B tests/crash/kinds.py $(KILLS)
 
 N ?= 5000
 crossed: tests

@@ -4,11 +4,13 @@
  * would, at one of its system calls.
  *
  * WM_KILL_AT=N is the N-th call of read, write, pwrite, fsync, ftruncate, link,
- * rename and unlink, from 1: before it is made, or, for a write whose N is
- * even, when half of its bytes are written. 0 or nothing: never. WM_COUNT=FILE:
- * how many there were is written there at the end. WM_LOG=FILE: each is a line
- * there, "rename FROM TO" or with the path of its descriptor. fsync() does nothing: what
- * was written outlives the process without it, and the tests are many.
+ * rename and unlink, from 1: before it is made, or, for a write whose number is
+ * even, when half of its bytes are written. 0 or nothing: never. WM_KILL_CALL=NAME:
+ * the N-th call of that name; WM_KILL_LATER=M: M calls of any name behind it.
+ * WM_COUNT=FILE: how many calls there were is written there at the end.
+ * WM_LOG=FILE: each but read is a line there, "rename FROM TO" or with the path
+ * of its descriptor. fsync() does nothing: what was written outlives the process
+ * without it, and the tests are many.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,7 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static unsigned long calls;
+static unsigned long calls;   /* of any name */
+static unsigned long counted; /* of those that WM_KILL_AT counts */
+static unsigned long met;     /* the number in calls of the one it names; 0: not yet */
 
 static void *
 real(const char *name)
@@ -28,13 +32,25 @@ real(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+static unsigned long
+number_of(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text == NULL ? 0 : strtoul(text, NULL, 10);
+}
+
 /* Whether this call is the one; for a write half of it is to be done first. */
 static int
-is_the_one(void)
+is_the_one(const char *call)
 {
-	const char *at = getenv("WM_KILL_AT");
+	const char *wanted = getenv("WM_KILL_CALL");
 
-	return ++calls == (at == NULL ? 0 : strtoul(at, NULL, 10));
+	calls++;
+	counted += wanted == NULL || strcmp(wanted, call) == 0;
+	if (met == 0 && counted != 0 && counted == number_of("WM_KILL_AT"))
+		met = calls;
+	return met != 0 && calls == met + number_of("WM_KILL_LATER");
 }
 
 /* A line of WM_LOG; a descriptor by its path. */
@@ -62,9 +78,9 @@ note(const char *call, int fd, const char *from, const char *to)
 }
 
 static void
-pass(void)
+pass(const char *call)
 {
-	if (is_the_one())
+	if (is_the_one(call))
 		raise(SIGKILL);
 }
 
@@ -91,7 +107,7 @@ read(int fd, void *data, size_t len)
 	ssize_t (*real_read)(int, void *, size_t);
 
 	*(void **)&real_read = real("read");
-	pass();
+	pass("read");
 	return real_read(fd, data, len);
 }
 
@@ -102,7 +118,7 @@ write(int fd, const void *data, size_t len)
 
 	note("write", fd, NULL, NULL);
 	*(void **)&real_write = real("write");
-	if (is_the_one()) {
+	if (is_the_one("write")) {
 		if (calls % 2 == 0 && real_write(fd, data, len / 2) < 0)
 			abort();
 		raise(SIGKILL);
@@ -117,7 +133,7 @@ pwrite(int fd, const void *data, size_t len, off_t offset)
 
 	note("write", fd, NULL, NULL);
 	*(void **)&real_pwrite = real("pwrite");
-	pass();
+	pass("pwrite");
 	return real_pwrite(fd, data, len, offset);
 }
 
@@ -125,7 +141,7 @@ int
 fsync(int fd)
 {
 	note("fsync", fd, NULL, NULL);
-	pass();
+	pass("fsync");
 	return 0;
 }
 
@@ -136,7 +152,7 @@ ftruncate(int fd, off_t len)
 
 	note("ftruncate", fd, NULL, NULL);
 	*(void **)&real_ftruncate = real("ftruncate");
-	pass();
+	pass("ftruncate");
 	return real_ftruncate(fd, len);
 }
 
@@ -147,7 +163,7 @@ link(const char *from, const char *to)
 
 	note("link", -1, from, to);
 	*(void **)&real_link = real("link");
-	pass();
+	pass("link");
 	return real_link(from, to);
 }
 
@@ -158,7 +174,7 @@ rename(const char *from, const char *to)
 
 	note("rename", -1, from, to);
 	*(void **)&real_rename = real("rename");
-	pass();
+	pass("rename");
 	return real_rename(from, to);
 }
 
@@ -169,7 +185,7 @@ unlink(const char *path)
 
 	note("unlink", -1, path, NULL);
 	*(void **)&real_unlink = real("unlink");
-	pass();
+	pass("unlink");
 	return real_unlink(path);
 }
 

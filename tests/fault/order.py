@@ -23,10 +23,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import harness
 
 LIBRARY = harness.BIN / "tests/fault/kill_at.so"
-OUTPUTS = ("out", "late", "rejects")
+OUTPUTS = ("out", "late", "rejects", "duplicates")
 COMMAND = ["wm-window", "-q", "-t", "ts", "-w", "1s", "--tumbling", "2s", "-C", "st", "--checkpoint-every", "3rows",
            "--out", "out", "--late", "late", "--rejects", "rejects", "in"]
 ROWS = [f"{i % 7 + i // 2}.25" if i % 9 else "x" for i in range(60)]
+
+
+def calls_of(log):
+    """The calls in a WM_LOG, with the names of their files."""
+    calls = [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
+    return [(call[0], *(pathlib.Path(path).name for path in call[1:])) for call in calls]
 
 
 def start(folder, env):
@@ -37,8 +43,7 @@ def start(folder, env):
                           capture_output=True, timeout=harness.TIMEOUT_SECONDS, check=False,
                           env={**os.environ, "LD_PRELOAD": str(LIBRARY), "WM_LOG": str(log), "WM_STILL_CLOCK": "1", **env,
                                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")})
-    calls = [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
-    return done.returncode, [(call[0], *(pathlib.Path(path).name for path in call[1:])) for call in calls]
+    return done.returncode, calls_of(log)
 
 
 def faults_of(calls, folder_name, is_whole):
@@ -116,4 +121,5 @@ def main():
     return tap.done()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
