@@ -25,6 +25,7 @@ struct side {
 	struct wm_writer *writer;
 	bool is_regular; /* no pipe and no device */
 	bool was_empty;  /* nothing was in it before: a header is due */
+	bool had_no_end; /* its last line got one, which is yet to be said */
 	char *created;   /* the name that was made for it by this run; NULL: it was there */
 };
 
@@ -268,29 +269,26 @@ check_content(struct outputs *outputs, const struct side *side, struct wm_span h
 	free(bytes);
 }
 
-/* What is added to a file begins a line there. */
+/* Once it is known that the file is not refused. */
 static void
-end_line(struct outputs *outputs, const struct side *side)
+tell_line_end(const struct outputs *outputs, struct side *side)
 {
-	bool was_open;
-	struct wm_err err;
-
-	if (side->writer == NULL)
-		return;
-	if (!wm_writer_end_line(side->writer, &was_open, &err))
-		fail(outputs, &err);
-	if (was_open && !outputs->common->quiet)
+	if (side->had_no_end && !outputs->common->quiet)
 		cli_warn("%s: its last line had no end, and gets one before rows are added",
 			side->path == NULL ? "standard output" : side->path);
+	side->had_no_end = false;
 }
 
-/* Before the first byte to a file that may hold something. */
+/* Before the first byte to a file that may hold something: what is added begins a line there. */
 static void
-ready_side(struct outputs *outputs, const struct side *side)
+ready_side(struct outputs *outputs, struct side *side)
 {
+	struct wm_err err;
+
 	if (side == &outputs->rejects || side == &outputs->report)
 		check_content(outputs, side, wm_span(NULL, 0));
-	end_line(outputs, side);
+	if (side->writer != NULL && !wm_writer_end_line(side->writer, &side->had_no_end, &err))
+		fail(outputs, &err);
 }
 
 static enum wm_format
@@ -316,12 +314,13 @@ static const struct wm_span late_info_names[LATE_INFO] = { { "_late_by", 8 }, { 
 
 /* A header where one is due; what is there already is to have the same. Of NDJSON it is empty. */
 static void
-put_side_header(struct outputs *outputs, const struct side *side, struct wm_span header)
+put_side_header(struct outputs *outputs, struct side *side, struct wm_span header)
 {
 	if (side->was_empty)
 		put(outputs, side->writer, header);
 	else
 		check_content(outputs, side, header);
+	tell_line_end(outputs, side);
 }
 
 /* Rows that were late before have the columns already: these get new values where they stand. */
@@ -774,11 +773,28 @@ outputs_flush(struct outputs *outputs)
 		flush(outputs, side->writer);
 }
 
+bool
+outputs_have_written(const struct outputs *outputs)
+{
+	/* Nothing is changed through it here. */
+	struct outputs *all = (struct outputs *)(uintptr_t)outputs;
+	const struct side *side;
+
+	for (size_t i = 0; (side = side_at(all, i)) != NULL; i++)
+		if (side->writer != NULL && wm_writer_bytes(side->writer) != 0)
+			return true;
+	return false;
+}
+
 void
 outputs_end(struct outputs *outputs)
 {
+	struct side *side;
+
 	end_display(outputs);
 	outputs_flush(outputs);
+	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
+		tell_line_end(outputs, side);
 }
 
 void

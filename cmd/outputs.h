@@ -96,6 +96,9 @@ bool outputs_has_rejects(const struct outputs *outputs);
 void outputs_put_report(struct outputs *outputs, struct wm_span line);
 bool outputs_has_report(const struct outputs *outputs);
 
+/* Whether this run has written anything, headers included. */
+bool outputs_have_written(const struct outputs *outputs);
+
 /* Writes what is buffered; before a read that would wait. */
 void outputs_flush(struct outputs *outputs);
 

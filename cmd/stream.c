@@ -91,9 +91,14 @@ stream_first_event_time(struct stream *s, size_t file)
 _Noreturn void
 stream_fail(struct stream *s, const struct wm_err *err)
 {
+	struct wm_err told = *err;
+
 	if (s->run->is_started)
 		outputs_flush(s->run->outputs);
-	cli_die(err);
+	/* Misuse means that nothing was written; an input can show it when its turn comes. */
+	if (told.code == WM_ERR_USAGE && outputs_have_written(s->run->outputs))
+		told.code = WM_ERR_IO;
+	cli_die(&told);
 }
 
 static void

@@ -43,6 +43,33 @@ $(tail -n +2 <<<"$want")"
 	assert_equal "$(wc -l <in.csv)" 5
 }
 
+@test "a header that shows misuse is status 2 while nothing is written, and 3 behind results" {
+	mkfifo pipe
+	printf 'ts,j\n50,a\n' >bad.csv
+	run -2 window -g k bad.csv
+	cat bad.csv >pipe &
+	run -2 window -g k pipe
+	assert_output --partial "no column 'k'"
+	cat bad.csv >pipe &
+	run -3 --separate-stderr window -g k --time-format s in.csv pipe
+	assert_line '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,1'
+	[[ $stderr == *"another column 'j'"* ]]
+}
+
+@test "a file of other rows is refused before anything is said of its line end" {
+	printf 'ts,k,v\n1,a,1' >late
+	run -2 "$bin/wm-window" -t ts --time-format s -w 5s --tumbling 10s --late late --append in.csv
+	assert_output "wm-window: --late: late begins with 'ts,k,v', and this run would add rows of 'ts,k': name another file"
+	printf 'ts,k\n1,a' >late
+	run -0 "$bin/wm-window" -t ts --time-format s -w 5s --tumbling 10s --late late --append --no-output-header in.csv
+	assert_line 'wm-window: late: its last line had no end, and gets one before rows are added'
+	assert_equal "$(cat late)" $'ts,k\n1,a\n3,a'
+	printf 'x' >out
+	run -0 "$bin/wm-window" -t ts --time-format s -w 5s --tumbling 10s --out out --append --no-output-header in.csv
+	assert_line 'wm-window: out: its last line had no end, and gets one before rows are added'
+	assert_equal "$(head -n 2 out)" $'x\n1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,1'
+}
+
 @test "files that cannot be looked at are not taken for two" {
 	library=$bin/tests/fault/fail_at.so
 	cp in.csv want.csv
