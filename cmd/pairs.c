@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/pairs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,10 @@
  * and a right row that may stand alone has its keys behind it.
  */
 #define KEPT_WHOLE UINT32_MAX
+
+/* Of such a length: it adds members that the first record of its side did not have, which may be called as others. A record is shorter. */
+#define KEPT_MORE (UINT32_C(1) << 31)
+static_assert(WM_RECORD_BYTES_HIGHEST < KEPT_MORE - 1, "");
 
 struct side {
 	struct stream *stream;
@@ -303,14 +308,40 @@ begin(struct pairs *p)
 	outputs_begin_rows(p->outputs, p->names, p->names_count);
 }
 
-/* A record field by field. */
+/* Whether a side has a name in the result already, or may have it from another member. */
+static bool
+is_taken(const struct side *side, struct wm_span column, struct wm_span name)
+{
+	size_t other;
+
+	for (size_t i = 0; i < side->told_count; i++)
+		if (!side->is_left_out[i] && wm_span_equal(side->names[i], name))
+			return true;
+	return !wm_span_equal(column, name) && wm_columns_find(side->columns, name, &other);
+}
+
+/* Puts a prefix before a name. */
 static void
+put_before(struct wm_buf *name, const char *prefix)
+{
+	struct wm_buf longer;
+
+	wm_buf_init(&longer, WM_BUF_UNBOUNDED);
+	wm_buf_add_text(&longer, prefix);
+	wm_buf_add(&longer, name->data, name->len);
+	wm_buf_release(name);
+	*name = longer;
+}
+
+/* A record field by field; true if it has members that the first one did not have. */
+static bool
 put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struct wm_buf *out)
 {
 	struct side *side = &p->sides[number];
 	struct wm_fields *fields = &side->fields;
 	bool is_json = p->format.format == WM_FORMAT_NDJSON;
 	size_t written = 0;
+	bool has_more = false;
 
 	wm_fields_split(fields, line);
 	/* Members that the first record did not have have a place in NDJSON alone. */
@@ -331,10 +362,14 @@ put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struc
 			wm_buf_add_byte(out, ',');
 		wm_buf_reset(&p->name);
 		put_name(p, number, column, &p->name);
+		while (i >= side->told_count && is_taken(side, column, wm_buf_span(&p->name)))
+			put_before(&p->name, p->options.prefixes[number]);
 		wm_json_put_string(out, wm_buf_span(&p->name));
 		wm_buf_add_byte(out, ':');
 		wm_json_put_value(out, &value);
+		has_more |= i >= side->told_count;
 	}
+	return has_more;
 }
 
 /* What stands between the braces of an object. */
@@ -346,17 +381,26 @@ members_of(struct wm_span line)
 	return wm_span(begin + 1, (size_t)(end - begin - 1));
 }
 
-/* A record as the result has it: as it stands where all of it is in there, else field by field. */
-static void
+/*
+ * A record as the result has it: as it stands where all of it is in there, else field by field. True if it has members that the first one
+ * of its side did not have.
+ */
+static bool
 put_record(struct pairs *p, enum wm_join_side number, struct wm_span line, struct wm_buf *out)
 {
-	if (!p->sides[number].is_whole) {
-		put_fields(p, number, line, out);
-		return;
-	}
-	struct wm_span whole = p->format.format == WM_FORMAT_NDJSON ? members_of(line) : wm_cut_content(line);
+	struct side *side = &p->sides[number];
+	bool is_json = p->format.format == WM_FORMAT_NDJSON, has_more = false;
 
+	if (!side->is_whole)
+		return put_fields(p, number, line, out);
+	struct wm_span whole = is_json ? members_of(line) : wm_cut_content(line);
 	wm_buf_add(out, whole.data, whole.len);
+	if (is_json && !p->options.is_left_alone) {
+		wm_fields_split(&side->fields, line);
+		for (size_t i = side->told_count; i < side->fields.count && !has_more; i++)
+			has_more = side->fields.fields[i].raw.data != NULL;
+	}
+	return has_more;
 }
 
 /* What comes behind something that has been written already. */
@@ -385,6 +429,9 @@ pairs_kept(struct wm_span bytes)
 	if (!in.failed) {
 		memcpy(&len, head.data, sizeof(len));
 		kept.is_whole = len == KEPT_WHOLE;
+		kept.has_more = !kept.is_whole && (len & KEPT_MORE) != 0;
+		if (kept.has_more)
+			len -= KEPT_MORE;
 		kept.text = kept.is_whole ? wm_get_span(&in) : wm_get_bytes(&in, len);
 		kept.rest = wm_get_bytes(&in, wm_get_left(&in));
 	}
@@ -409,12 +456,13 @@ absent_of(struct pairs *p, struct wm_span rest)
 	return wm_buf_span(&p->part);
 }
 
-/* What a side adds to a row. */
-static void
+/* What a side adds to a row; true if that has members that the first record of the side did not have. */
+static bool
 put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *row, bool *has_any)
 {
 	const struct side *side = &p->sides[number];
 	struct wm_span part = wm_buf_span(&side->absent);
+	bool has_more = false;
 
 	if (!row->has[number] && number == WM_JOIN_LEFT && p->options.is_left_optional) {
 		struct pairs_kept right = pairs_kept(row->bytes[WM_JOIN_RIGHT]);
@@ -424,13 +472,93 @@ put_side(struct pairs *p, enum wm_join_side number, const struct wm_join_row *ro
 		struct pairs_kept own = pairs_kept(row->bytes[number]);
 
 		part = own.text;
+		has_more = own.has_more;
 		if (own.is_whole) {
 			wm_buf_reset(&p->part);
-			put_record(p, number, own.text, &p->part);
+			has_more = put_record(p, number, own.text, &p->part);
 			part = wm_buf_span(&p->part);
 		}
 	}
 	put_part(p, part, side->names_count, has_any);
+	return has_more;
+}
+
+/* Members of a row that is put together, taken apart again. */
+struct members {
+	struct wm_buf object;
+	struct wm_columns columns;
+	struct wm_fields fields;
+};
+
+static void
+take_members(struct members *members, const struct wm_row_format *format, struct wm_span text)
+{
+	size_t begin = text.len > 0 && text.data[0] == ',';
+
+	wm_buf_init(&members->object, WM_BUF_UNBOUNDED);
+	wm_buf_add_byte(&members->object, '{');
+	wm_buf_add(&members->object, text.data + begin, text.len - begin);
+	wm_buf_add_text(&members->object, "}\n");
+	wm_columns_init(&members->columns, format);
+	wm_fields_init(&members->fields, &members->columns);
+	wm_fields_split(&members->fields, wm_buf_span(&members->object));
+}
+
+static void
+release_members(struct members *members)
+{
+	wm_fields_release(&members->fields);
+	wm_columns_release(&members->columns);
+	wm_buf_release(&members->object);
+}
+
+/* Puts the members of a side, each under a name that the row does not have yet: it gets a prefix as one that both sides have from the first. */
+static void
+put_members(struct pairs *p, enum wm_join_side number, const struct members *own, const struct members *other,
+	struct wm_columns *taken)
+{
+	const char *const *prefixes = p->options.prefixes;
+	const char *again = prefixes[number][0] != '\0' ? prefixes[number] : prefixes[1 - number];
+	size_t column;
+
+	for (size_t i = 0; i < own->fields.count; i++) {
+		struct wm_span name = own->columns.names[i];
+
+		wm_buf_reset(&p->name);
+		if (wm_columns_find(&other->columns, name, &column))
+			wm_buf_add_text(&p->name, prefixes[number]);
+		wm_buf_add(&p->name, name.data, name.len);
+		while (wm_columns_find(taken, wm_buf_span(&p->name), &column))
+			put_before(&p->name, again);
+		if (taken->count > 0)
+			wm_buf_add_byte(&p->line, ',');
+		wm_columns_append(taken, wm_buf_span(&p->name));
+		wm_json_put_string(&p->line, wm_buf_span(&p->name));
+		wm_buf_add_byte(&p->line, ':');
+		wm_buf_add(&p->line, own->fields.fields[i].raw.data, own->fields.fields[i].raw.len);
+	}
+}
+
+/*
+ * Puts both sides of an object anew, with names told apart: a member that the first record of its side did not have may be called as one of
+ * the other side.
+ */
+static void
+tell_members_apart(struct pairs *p, size_t left_at, size_t right_at)
+{
+	struct wm_span line = wm_buf_span(&p->line);
+	struct members left, right;
+	struct wm_columns taken;
+
+	take_members(&left, &p->format, wm_span(line.data + left_at, right_at - left_at));
+	take_members(&right, &p->format, wm_span(line.data + right_at, line.len - right_at));
+	wm_columns_init(&taken, &p->format);
+	p->line.len = left_at;
+	put_members(p, WM_JOIN_LEFT, &left, &right, &taken);
+	put_members(p, WM_JOIN_RIGHT, &right, &left, &taken);
+	wm_columns_release(&taken);
+	release_members(&left);
+	release_members(&right);
 }
 
 /* A row of CSV on its way to a table. */
@@ -454,9 +582,15 @@ put_row(struct pairs *p, const struct wm_join_row *row, const struct wm_value *s
 	wm_buf_reset(&p->line);
 	if (is_json)
 		wm_buf_add_byte(&p->line, '{');
-	put_side(p, WM_JOIN_LEFT, row, &has_any);
-	if (!p->options.is_left_alone)
-		put_side(p, WM_JOIN_RIGHT, row, &has_any);
+	size_t left_at = p->line.len;
+	bool has_more = put_side(p, WM_JOIN_LEFT, row, &has_any);
+	if (!p->options.is_left_alone) {
+		size_t right_at = p->line.len;
+
+		has_more |= put_side(p, WM_JOIN_RIGHT, row, &has_any);
+		if (is_json && has_more)
+			tell_members_apart(p, left_at, right_at);
+	}
 	for (size_t i = 0; p->options.is_stamped && i < 2; i++) {
 		wm_buf_reset(&p->part);
 		if (is_json) {
@@ -599,8 +733,8 @@ pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *key
 		}
 		return wm_buf_span(kept);
 	}
-	put_record(p, number, line, kept);
-	len = (uint32_t)(kept->len - sizeof(len));
+	bool has_more = put_record(p, number, line, kept);
+	len = (uint32_t)(kept->len - sizeof(len)) | (has_more ? KEPT_MORE : 0);
 	memcpy(kept->data, &len, sizeof(len));
 	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
 		put_absent(p, WM_JOIN_LEFT, keys, kept);

@@ -53,6 +53,7 @@ void pairs_put(struct pairs *pairs, const struct wm_join_row *row, const struct 
 struct pairs_kept {
 	bool failed;
 	bool is_whole;
+	bool has_more; /* members that the first record of the side did not have */
 	struct wm_span text;
 	struct wm_span rest;
 };

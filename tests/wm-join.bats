@@ -695,3 +695,29 @@ The side that is behind is read next, and waited for.'
 	wm_join -q -t ts --time-format s -w 0s -k k --between=-5s,5s -C st l later >>out
 	assert_equal "$(cat out)" "$want"
 }
+
+@test "NDJSON: a member that the first record did not have never has the name of another" {
+	printf '{"ts":1,"k":"a"}\n{"ts":2,"k":"a","right_v":9}\n{"ts":3,"k":"a","v":"\\u00e9","right_ts":"x"}\n' >left
+	printf '{"ts":1,"k":"a","v":5}\n{"ts":1,"k":"a","right_ts":7,"right_v":[1, 2]}\n' >right
+	cat >want <<-'END'
+		{"ts":1,"k":"a","right_ts":1,"v":5}
+		{"ts":2,"k":"a","right_v":9,"right_ts":1,"v":5}
+		{"ts":1,"k":"a","right_ts":1,"right_right_ts":7,"right_v":[1, 2]}
+		{"ts":2,"k":"a","right_v":9,"right_ts":1,"right_right_ts":7,"right_right_v":[1, 2]}
+		{"ts":3,"k":"a","v":"\u00e9","right_ts":"x","right_right_ts":1,"right_v":5}
+		{"ts":3,"k":"a","v":"\u00e9","right_ts":"x","right_right_ts":1,"right_right_right_ts":7,"right_v":[1, 2]}
+	END
+	join=("$bin/wm-join" -q -t ts --time-format s -w 5s -k k --between=-5s,5s)
+	"${join[@]}" left right >out
+	cmp out want
+	# The same where rows are kept between runs, whole or as the result has them.
+	: >grown
+	"${join[@]}" -C st left grown >out
+	cp right grown
+	"${join[@]}" -C st left grown >>out
+	"${join[@]}" -C st --eof flush left grown >>out
+	cmp <(sort out) <(sort want)
+	run -0 bash -c "\"\$@\" --prefix l_, left right | tail -n 2" - "${join[@]}"
+	assert_line --index 0 '{"l_ts":3,"k":"a","l_v":"é","right_ts":"x","ts":1,"v":5}'
+	assert_line --index 1 '{"l_ts":3,"k":"a","l_v":"é","l_right_ts":"x","ts":1,"right_ts":7,"right_v":[1, 2]}'
+}
