@@ -15,7 +15,6 @@
 #include "cmd/uses.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "lib/record/csv.h"
 #include "lib/record/cut.h"
 #include "lib/time/instant.h"
 
@@ -57,7 +56,8 @@ struct inputs {
 	bool *is_optional;
 	size_t *fields; /* of the columns: those asked for twice have one */
 	size_t columns_count;
-	bool has_told_long; /* of a record of many lines */
+	bool has_told_long;   /* of a record of many lines */
+	bool has_told_quoted; /* of quotes in TSV */
 };
 
 static size_t
@@ -331,7 +331,6 @@ void
 inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out)
 {
 	const char *file = inputs->files[0];
-	const struct wm_span *names;
 	struct wm_record rec;
 	struct stat found;
 	struct wm_err err;
@@ -342,16 +341,14 @@ inputs_suggest_times(const struct inputs *inputs, struct wm_buf *out)
 	if (fd == -1)
 		return;
 	struct wm_reader *reader = new_reader(inputs);
-	struct wm_csv *csv = wm_csv_new();
 	wm_reader_open(reader, fd, file);
 	if (read_first(reader, &rec)) {
-		struct wm_span header = wm_cut_content(wm_reader_header(reader));
-		size_t count = header.len == 0 ? 0 : wm_csv_split(csv, wm_reader_delimiter(reader), header, &names);
+		const struct wm_header *columns = wm_reader_columns(reader);
+		size_t count = wm_reader_header(reader).len == 0 ? 0 : columns->count;
 
 		for (size_t i = 0; i < count; i++)
-			suggest_time(inputs, file, names[i], out);
+			suggest_time(inputs, file, columns->names[i], out);
 	}
-	wm_csv_free(csv);
 	wm_reader_free(reader);
 }
 
@@ -719,31 +716,31 @@ adopt_layout(const struct inputs *inputs, struct source *source)
 	(void)is_told;
 }
 
-/* A quoted field has not ended, which may be one that begins with a stray quote; false if none is open. */
+/* A field that goes over lines has not ended, which a stray quote or backslash may have made; false if none is open. */
 static bool
-tell_open_quote(const struct inputs *inputs, const struct source *source)
+tell_open_field(const struct inputs *inputs, const struct source *source)
 {
 	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
-	uint64_t line = wm_reader_open_quote(source->reader);
+	uint64_t line = wm_reader_open_field(source->reader);
+	bool is_tsv = wm_reader_format(source->reader) == WM_FORMAT_TSV;
 	const char *name = inputs->files[source->file];
 
 	if (line == 0 || at.rest.len == 0)
 		return false;
 	if (!inputs->common->quiet)
-		cli_warn("%s:%" PRIu64
-			 ": the quoted field that begins here has not ended: what stands from line %" PRIu64
-			 " on is left%s",
-			shown_name(name), line, at.lines + 1,
-			inputs->common->checkpoint != NULL ? " for the next run" : "");
+		cli_warn("%s:%" PRIu64 ": %s: what stands from line %" PRIu64 " on is left%s", shown_name(name), line,
+			is_tsv ? "a backslash takes the end of this line along, and nothing is behind it"
+			       : "the quoted field that begins here has not ended",
+			at.lines + 1, inputs->common->checkpoint != NULL ? " for the next run" : "");
 	return true;
 }
 
 void
-inputs_tell_open_quotes(const struct inputs *inputs)
+inputs_tell_open_fields(const struct inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->sources_count; i++)
 		if (inputs->sources[i].is_open)
-			tell_open_quote(inputs, &inputs->sources[i]);
+			tell_open_field(inputs, &inputs->sources[i]);
 }
 
 /* Says once that a record has many lines: a stray quote and the next one may have made it. */
@@ -760,6 +757,27 @@ tell_long(struct inputs *inputs, const struct source *source)
 		cli_warn("%s:%" PRIu64 ": a record of %" PRIu64 " lines, up to line %" PRIu64
 			 ": look whether it begins with a stray quote",
 			shown_name(name), lines.first, lines.last - lines.first + 1, lines.last);
+}
+
+void
+inputs_tell_quoted(const struct wm_reader *reader, bool *has_told)
+{
+	uint64_t line = wm_reader_quoted_line(reader);
+
+	if (*has_told || line == 0)
+		return;
+	*has_told = true;
+	cli_warn("%s:%" PRIu64 ": a field is in quotes, which are letters in TSV: if they are not, say -i csv -d '\\t'",
+		shown_name(wm_reader_name(reader)), line);
+}
+
+/* What is to be said once of the inputs, by those who look at them. */
+static void
+tell_once(struct inputs *inputs, const struct source *source)
+{
+	tell_long(inputs, source);
+	if (!inputs->common->quiet)
+		inputs_tell_quoted(source->reader, &inputs->has_told_quoted);
 }
 
 /* Whether something of an open input is left to be read. */
@@ -794,7 +812,7 @@ tell_partial(const struct inputs *inputs, const struct source *source)
 	struct wm_reader_position at = wm_reader_position_before(source->reader, NULL);
 	const char *name = inputs->files[source->file];
 
-	if (tell_open_quote(inputs, source))
+	if (tell_open_field(inputs, source))
 		return;
 	if (at.rest.len != 0 && keeps_partial(inputs->common) && !inputs->common->quiet)
 		cli_warn("%s: its last line has no line end and may not be whole: it is left%s", shown_name(name),
@@ -856,11 +874,11 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 	case WM_READ_REJECTED:
 		return INPUTS_REJECTED;
 	case WM_READ_MORE:
-		tell_long(inputs, source);
+		tell_once(inputs, source);
 		return INPUTS_WAIT;
 	case WM_READ_END:
 		source->is_at_end = true;
-		tell_long(inputs, source);
+		tell_once(inputs, source);
 		if (!end_file(inputs, source, err))
 			return INPUTS_FAILED;
 		return INPUTS_FILE_END;

@@ -85,7 +85,10 @@ bool inputs_pass_position(
 uint64_t inputs_positions_skipped(const struct inputs *inputs);
 
 /* Says of each input that is open where a quoted field has not ended, as a run that stops there leaves it. */
-void inputs_tell_open_quotes(const struct inputs *inputs);
+void inputs_tell_open_fields(const struct inputs *inputs);
+
+/* Says once that the header or first record of TSV has a field in quotes, which stay there. */
+void inputs_tell_quoted(const struct wm_reader *reader, bool *has_told);
 
 /* Says of each FILE under --merge where the rest is left, as a run that keeps its state ends with the FILE that is furthest behind. */
 void inputs_tell_left(const struct inputs *inputs);

@@ -498,7 +498,12 @@ outputs_settle(struct outputs *outputs, const struct wm_reader *reader)
 		delimiter = '\t';
 	else if (format == WM_FORMAT_CSV && of_stream == WM_FORMAT_CSV)
 		delimiter = wm_reader_delimiter(reader);
-	outputs->row_format = (struct wm_row_format){ format, delimiter, wm_reader_line_end(reader) };
+	outputs->row_format = (struct wm_row_format){
+		format,
+		delimiter,
+		wm_reader_line_end(reader),
+		wm_reader_refuse_value(reader),
+	};
 	outputs->is_from_csv = of_stream != WM_FORMAT_NDJSON;
 	if (format == WM_FORMAT_NDJSON)
 		check_content(outputs, &outputs->out, wm_span(NULL, 0));

@@ -340,6 +340,8 @@ put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struc
 	struct side *side = &p->sides[number];
 	struct wm_fields *fields = &side->fields;
 	bool is_json = p->format.format == WM_FORMAT_NDJSON;
+	/* A value from TSV stays as it was written there. */
+	bool is_tsv = p->format.format == WM_FORMAT_TSV && side->columns->format.format == WM_FORMAT_TSV;
 	size_t written = 0;
 	bool has_more = false;
 
@@ -352,6 +354,10 @@ put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struc
 
 		if (i < side->told_count ? side->is_left_out[i] : is_left_out(p, number, column))
 			continue;
+		if (!is_json && is_tsv) {
+			wm_row_put_raw(out, &p->format, written++, fields->fields[i].raw);
+			continue;
+		}
 		if (!is_json) {
 			wm_row_put(out, &p->format, written++, wm_span(NULL, 0), &value);
 			continue;
@@ -565,11 +571,13 @@ tell_members_apart(struct pairs *p, size_t left_at, size_t right_at)
 static void
 put_into_table(struct pairs *p)
 {
-	wm_cut_record(&p->cut, p->format.delimiter, wm_cut_content(wm_buf_span(&p->line)));
+	const struct wm_dialect dialect = wm_row_dialect(&p->format);
+
+	wm_dialect_cut(&p->cut, dialect, wm_cut_content(wm_buf_span(&p->line)));
 	for (size_t i = 0; i < p->names_count; i++) {
 		struct wm_span text = i < p->cut.count ? p->cut.fields[i] : wm_span(NULL, 0);
 
-		p->values[i] = (struct wm_value){ wm_cut_unquote(text, &p->said[i]), WM_KIND_TEXT };
+		p->values[i] = (struct wm_value){ wm_dialect_read(dialect, text, &p->said[i]), WM_KIND_TEXT };
 	}
 	outputs_put_row(p->outputs, p->values);
 }
@@ -604,7 +612,7 @@ put_row(struct pairs *p, const struct wm_join_row *row, const struct wm_value *s
 	}
 	if (is_json)
 		wm_buf_add_byte(&p->line, '}');
-	else if (p->line.len == 0)
+	else if (p->line.len == 0 && p->format.format != WM_FORMAT_TSV)
 		wm_buf_add_text(&p->line, "\"\""); /* else the row would be an empty line */
 	wm_buf_add_text(&p->line, p->format.line_end);
 	if (p->options.common->output_format == CLI_OUTPUT_TABLE)

@@ -701,7 +701,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 		status = CLI_LIMIT;
 	cli_bar_end();
 	for (size_t i = 0; i < run->streams_count && stream_signals.stop_signal != 0; i++)
-		inputs_tell_open_quotes(run->streams[i]->inputs);
+		inputs_tell_open_fields(run->streams[i]->inputs);
 	for (size_t i = 0; i < run->streams_count; i++)
 		stream_start_outputs(run->streams[i], true);
 	note_lines(run);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cmd/cli.h"
+#include "cmd/inputs.h"
 #include "cmd/outputs.h"
 #include "cmd/uses.h"
 #include "lib/agg/agg.h"
@@ -512,6 +513,7 @@ struct run {
 	bool has_first;
 	uint64_t main_count; /* rows */
 	uint64_t late_count;
+	bool has_told_quoted;
 
 	/* Known with the first input that has a header or a record. */
 	const struct wm_reader *layout; /* NULL: not yet */
@@ -544,8 +546,12 @@ open_main(struct run *run)
 static void
 append_names_file(struct run *run, const char *path)
 {
-	const struct wm_reader_options options = { .format = run->columns.format.format,
-		.delimiter = run->columns.format.delimiter };
+	const struct wm_row_format *format = &run->columns.format;
+	const struct wm_reader_options options = {
+		.format = format->format,
+		.delimiter = format->format == WM_FORMAT_CSV ? format->delimiter : '\0',
+		.refuse_value = format->refuse_value,
+	};
 	struct wm_record rec;
 	struct wm_err err;
 	struct wm_reader *reader = wm_reader_new(&options, &err);
@@ -587,7 +593,7 @@ begin_columns(struct run *run, const struct wm_record *rec)
 	} else if (rec != NULL) {
 		struct wm_cut cut = { 0 };
 
-		wm_cut_record(&cut, columns->format.delimiter, wm_cut_content(rec->raw));
+		wm_dialect_cut(&cut, wm_row_dialect(&columns->format), wm_cut_content(rec->raw));
 		for (size_t i = 0; i < cut.count; i++) {
 			char number[24];
 			int len = snprintf(number, sizeof(number), "%zu", i + 1);
@@ -612,7 +618,7 @@ begin_output_format(struct run *run)
 	run->out_format = *in;
 	if (asked != CLI_OUTPUT_SAME && formats[asked] != in->format)
 		run->out_format = (struct wm_row_format){ formats[asked], formats[asked] == WM_FORMAT_TSV ? '\t' : ',',
-			in->line_end };
+			in->line_end, in->refuse_value };
 	run->is_rewritten = run->plan->is_final || run->out_format.format != in->format;
 }
 
@@ -625,6 +631,7 @@ begin_table(struct run *run, const struct wm_reader *layout, const struct wm_rec
 		.format = wm_reader_format(layout),
 		.delimiter = wm_reader_delimiter(layout),
 		.line_end = wm_reader_line_end(layout),
+		.refuse_value = wm_reader_refuse_value(layout),
 	};
 	struct wm_merge_options options = plan->merge;
 	struct wm_err err;
@@ -720,6 +727,7 @@ read_late(struct run *run, const char *file)
 			cli_die(&err);
 		run->late_count++;
 	}
+	inputs_tell_quoted(run->late, &run->has_told_quoted);
 }
 
 /* A command before a pipe that has failed leaves no bytes at all, where a table without rows has a header. */
@@ -793,6 +801,7 @@ check_main(struct run *run)
 		run->main_count++;
 		has_record = next_record(run->main, &rec);
 	}
+	inputs_tell_quoted(run->main, &run->has_told_quoted);
 	check_seen(run, run->main, run->main_count, run->main_name);
 	check_seen(run, run->late, run->late_count, "late results");
 	if (!wm_merge_settle(run->merge, &err))

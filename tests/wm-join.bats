@@ -383,17 +383,16 @@ ragged l.csv 4"
 	# the first FILE fixes delimiter and line end
 	wm_join -t ts --time-format s -k k --between 0s,0s l.csv r.csv >out.csv 2>err || true
 	grep -q "^wm-join: r.csv:1: the header cannot be read" err
-	sed 's/;/\t/g' r.csv >r.tsv
+	printf '\xef\xbb\xbfk\tts\tb\nx\t100\t"p\\\tq"\ny\t200\tr,s' >r.tsv
 	wm_join -t ts --time-format s -k k --between 0s,0s l.csv r.tsv >out.csv
 	assert_equal "$(cat -A out.csv)" 'ts,k,a,right_ts,b^M$
 100,x,"1^M$
-2",100,p^Iq^M$
+2",100,"""p^Iq"""^M$
 200,y,3,200,"r,s"^M$'
 	wm_join -t ts --time-format s -k k --between 0s,0s r.tsv l.csv >out.tsv
-	# of its own format a record is written as it came, quotes included
+	# of its own format a record is written as it came, escapes included
 	assert_equal "$(cat -A out.tsv)" 'k^Its^Ib^Iright_ts^Ia$
-"x"^I100^I"p^Iq"^I100^I"1^M$
-2"$
+x^I100^I"p\^Iq"^I100^I1\r\n2$
 y^I200^Ir,s^I200^I3$'
 	# nothing, or headers alone
 	run -0 wm_join -t ts --time-format s -k k --between 0s,0s /dev/null /dev/null

@@ -49,7 +49,7 @@ wm_cut_find(struct wm_cut_finder *finder, char delimiter, struct wm_span text, b
 		case WM_CUT_CR_SEEN:
 			state = WM_CUT_MALFORMED;
 			break;
-		case WM_CUT_MALFORMED:
+		default:
 			break;
 		}
 	}
@@ -85,8 +85,8 @@ quoted_len(struct wm_span text)
 	}
 }
 
-static void
-keep(struct wm_cut *cut, struct wm_span field)
+void
+wm_cut_keep(struct wm_cut *cut, struct wm_span field)
 {
 	size_t index = cut->count++;
 
@@ -112,7 +112,7 @@ wm_cut_record(struct wm_cut *cut, char delimiter, struct wm_span content)
 		const char *end = memchr(rest.data + begin, delimiter, rest.len - begin);
 		size_t len = end == NULL ? rest.len : (size_t)(end - rest.data);
 
-		keep(cut, wm_span(rest.data, len));
+		wm_cut_keep(cut, wm_span(rest.data, len));
 		if (end == NULL)
 			return;
 		rest = wm_span(end + 1, rest.len - len - 1);

@@ -24,9 +24,12 @@ enum wm_cut_state {
 	WM_CUT_FIELD_BEGIN = 0,
 	WM_CUT_UNQUOTED,
 	WM_CUT_QUOTED,
-	WM_CUT_QUOTE_SEEN, /* inside a quoted field: its end, or the first of two */
-	WM_CUT_CR_SEEN,    /* behind the closing quote */
-	WM_CUT_MALFORMED,  /* text behind a closing quote: the record goes to the end of this line */
+	WM_CUT_QUOTE_SEEN,  /* inside a quoted field: its end, or the first of two */
+	WM_CUT_CR_SEEN,     /* behind the closing quote */
+	WM_CUT_MALFORMED,   /* text behind a closing quote: the record goes to the end of this line */
+	WM_CUT_ESCAPE,      /* these are of TSV (tsv.h): behind a backslash that may take the next byte along */
+	WM_CUT_ESCAPED_CR,  /* behind a CR that was, and takes an LF along */
+	WM_CUT_ESCAPED_END, /* behind a line end that was */
 };
 
 /* All zero bytes stand at the begin of a record. Fields are for reading. */
@@ -43,6 +46,13 @@ struct wm_cut_finder {
  */
 size_t wm_cut_find(struct wm_cut_finder *finder, char delimiter, struct wm_span text, bool *has_ended);
 
+/* Whether a record that ends here with the input never ends: inside quotes, or behind a line end that belongs to a field. */
+static inline bool
+wm_cut_is_open(enum wm_cut_state state)
+{
+	return state == WM_CUT_QUOTED || state == WM_CUT_ESCAPED_CR || state == WM_CUT_ESCAPED_END;
+}
+
 /* A record's text without its line end: CR LF, LF, or a CR that stands at the end of the input. */
 struct wm_span wm_cut_content(struct wm_span raw);
 
@@ -56,6 +66,9 @@ struct wm_cut {
 /* Cuts a record that wm_cut_find() found well-formed, without its line end; an empty text has no fields. */
 void wm_cut_record(struct wm_cut *cut, char delimiter, struct wm_span content);
 void wm_cut_release(struct wm_cut *cut);
+
+/* One more field. */
+void wm_cut_keep(struct wm_cut *cut, struct wm_span field);
 
 /*
  * What a field says: without the quotes around it, doubled ones inside made

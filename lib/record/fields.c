@@ -79,13 +79,14 @@ wm_columns_append(struct wm_columns *columns, struct wm_span name)
 void
 wm_columns_append_header(struct wm_columns *columns, struct wm_span line)
 {
+	const struct wm_dialect dialect = wm_row_dialect(&columns->format);
 	struct wm_cut cut = { 0 };
 	struct wm_buf said;
 
 	wm_buf_init(&said, WM_BUF_UNBOUNDED);
-	wm_cut_record(&cut, columns->format.delimiter, wm_cut_content(line));
+	wm_dialect_cut(&cut, dialect, wm_cut_content(line));
 	for (size_t i = 0; i < cut.count; i++)
-		wm_columns_append(columns, wm_cut_unquote(cut.fields[i], &said));
+		wm_columns_append(columns, wm_dialect_read(dialect, cut.fields[i], &said));
 	wm_buf_release(&said);
 	wm_cut_release(&cut);
 }
@@ -282,12 +283,13 @@ cover_columns(struct wm_fields *fields)
 static void
 split_csv(struct wm_fields *fields)
 {
+	const struct wm_dialect dialect = wm_row_dialect(&fields->columns->format);
 	struct wm_cut *cut = &fields->cut;
 
-	wm_cut_record(cut, fields->columns->format.delimiter, wm_cut_content(fields->line));
+	wm_dialect_cut(cut, dialect, wm_cut_content(fields->line));
 	assert(cut->count == fields->columns->count);
 	for (size_t i = 0; i < cut->count; i++) {
-		struct wm_span raw = cut->fields[i], text = wm_cut_unquote(raw, &fields->scratch);
+		struct wm_span raw = cut->fields[i], text = wm_dialect_read(dialect, raw, &fields->scratch);
 
 		if (text.len != 0 && text.data == fields->scratch.data) {
 			char *kept = fields->said.data + fields->said.len;
@@ -387,7 +389,6 @@ static void
 render_csv(const struct wm_fields *fields, struct wm_buf *out)
 {
 	const struct wm_row_format *format = &fields->columns->format;
-	char delimiter = format->delimiter;
 	size_t begin = out->len;
 
 	for (size_t i = 0; i < fields->count; i++) {
@@ -397,11 +398,9 @@ render_csv(const struct wm_fields *fields, struct wm_buf *out)
 			wm_row_put(out, format, i, wm_span(NULL, 0), &field->value);
 			continue;
 		}
-		if (i > 0)
-			wm_buf_add_byte(out, delimiter);
-		wm_buf_add(out, field->raw.data, field->raw.len);
+		wm_row_put_raw(out, format, i, field->raw);
 	}
-	if (out->len == begin)
+	if (out->len == begin && format->format != WM_FORMAT_TSV)
 		wm_buf_add_text(out, "\"\""); /* else the row would be an empty line */
 	/* The end of a line is its own. */
 	size_t content_len = wm_cut_content(fields->line).len;

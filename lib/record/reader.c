@@ -15,11 +15,13 @@
 #include "lib/base/list.h"
 #include "lib/base/shown.h"
 #include "lib/record/cut.h"
+#include "lib/record/dialect.h"
 #include "lib/record/foreign.h"
 #include "lib/record/header.h"
 #include "lib/record/lines.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/scan.h"
+#include "lib/record/tsv.h"
 #include "lib/record/writer.h"
 
 /* Behind the data, readable: for the scan, for the index of NDJSON, and for loads of whole words. */
@@ -135,10 +137,12 @@ struct wm_reader {
 	size_t row_other;     /* the row after the last call that did not find an ordinary record */
 	size_t batch_bytes;   /* how much the next one is to look at */
 	struct wm_cut cut;
-	struct wm_buf *unquoted; /* of each wanted column: what a field with doubled quotes says */
+	struct wm_buf *said; /* of each wanted column: what a field says that holds doubled quotes or escapes */
 	struct wm_cut_finder finder;
 	bool is_finding;                    /* looked and finder belong to an unfinished record at begin */
 	struct wm_reader_lines long_record; /* first 0: there was none */
+	bool looks_for_quotes;              /* TSV: the header and the first record are looked at */
+	uint64_t quoted_line;               /* where these have a field in quotes; 0: nowhere */
 
 	struct wm_ndjson *ndjson;
 	bool has_lines; /* a batch of NDJSON is not at its end */
@@ -150,6 +154,20 @@ static bool
 is_text_lines(enum wm_format format)
 {
 	return format == WM_FORMAT_CLF || format == WM_FORMAT_LOGFMT || format == WM_FORMAT_LINES;
+}
+
+static struct wm_dialect
+dialect_of(const struct wm_reader *reader, enum wm_format format, char delimiter)
+{
+	enum wm_marks of_tsv = reader->options.refuse_value == NULL ? WM_MARKS_ESCAPES : WM_MARKS_NONE;
+
+	return (struct wm_dialect){ delimiter, format == WM_FORMAT_TSV ? of_tsv : WM_MARKS_QUOTES };
+}
+
+static struct wm_dialect
+input_dialect(const struct wm_reader *reader)
+{
+	return dialect_of(reader, reader->input_format, reader->input_delimiter);
 }
 
 static const char *
@@ -271,11 +289,11 @@ wm_reader_free(struct wm_reader *reader)
 		close(reader->fd);
 	for (size_t i = 0; i < reader->wants_count; i++) {
 		wm_column_release(&reader->wants[i]);
-		wm_buf_release(&reader->unquoted[i]);
+		wm_buf_release(&reader->said[i]);
 	}
 	free(reader->wants);
 	free(reader->is_optional);
-	free(reader->unquoted);
+	free(reader->said);
 	wm_header_release(&reader->names);
 	wm_header_release(&reader->columns);
 	wm_buf_release(&reader->header_line);
@@ -329,9 +347,9 @@ want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
 	reader->is_optional[index] = is_optional;
 	reader->values = wm_reallocarray(reader->values, index + 1, sizeof(*reader->values));
 	reader->fields = wm_reallocarray(reader->fields, index + 1, sizeof(*reader->fields));
-	reader->unquoted = wm_reallocarray(reader->unquoted, index + 1, sizeof(*reader->unquoted));
+	reader->said = wm_reallocarray(reader->said, index + 1, sizeof(*reader->said));
 	reader->fields[index] = is_optional ? NO_FIELD : 0;
-	wm_buf_init(&reader->unquoted[index], WM_BUF_UNBOUNDED);
+	wm_buf_init(&reader->said[index], WM_BUF_UNBOUNDED);
 	struct wm_column *copy = &reader->wants[index];
 	*copy = (struct wm_column){
 		.name = wm_memdup(column->name, column->name_len),
@@ -392,6 +410,8 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	if (reader->scan != NULL)
 		reader->row = reader->scan->rows_count;
 	reader->long_record = (struct wm_reader_lines){ 0 };
+	reader->looks_for_quotes = false;
+	reader->quoted_line = 0;
 	reader->input_header_len = NO_HEADER_LEN;
 	free(reader->order);
 	reader->order = NULL;
@@ -632,13 +652,20 @@ detect_format(const struct wm_reader *reader, struct wm_span line)
 	return WM_FORMAT_CSV;
 }
 
+/* Whether a record of the input, but for its line end, is one of the stream as it stands. */
+static bool
+is_as_stream(const struct wm_reader *reader)
+{
+	return reader->order == NULL &&
+		wm_dialect_equal(input_dialect(reader), dialect_of(reader, reader->format, reader->delimiter));
+}
+
 /* The first input with a header or record is the measure of all. */
 static void
 fix_stream(struct wm_reader *reader)
 {
 	if (reader->first_name != NULL) {
-		reader->is_in_layout = reader->order == NULL && reader->input_delimiter == reader->delimiter &&
-			strcmp(reader->input_line_end, reader->line_end) == 0;
+		reader->is_in_layout = is_as_stream(reader) && strcmp(reader->input_line_end, reader->line_end) == 0;
 		return;
 	}
 	reader->is_in_layout = true;
@@ -722,12 +749,13 @@ begin_records(struct wm_reader *reader, struct wm_err *err)
 		reader->stage = STAGE_LINES;
 		return PASSED;
 	}
-	if (reader->scan == NULL || reader->scan->delimiter != reader->input_delimiter) {
+	if (reader->scan == NULL || !wm_dialect_equal(reader->scan->dialect, input_dialect(reader))) {
 		wm_scan_free(reader->scan);
-		reader->scan = wm_scan_new(reader->input_delimiter, wm_scan_best_way());
+		reader->scan = wm_scan_new(input_dialect(reader), wm_scan_best_way());
 		reader->rows_before += reader->row;
 		reader->row = 0;
 	}
+	reader->looks_for_quotes = format == WM_FORMAT_TSV;
 	if (!reader->options.no_header) {
 		reader->stage = STAGE_HEADER;
 		return PASSED;
@@ -822,10 +850,9 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 		reader->is_finding = true;
 	}
 	struct wm_span rest = { text.data + reader->looked, text.len - reader->looked };
-	reader->looked += wm_cut_find(&reader->finder, reader->input_delimiter, rest, &has_ended);
+	reader->looked += wm_dialect_find(&reader->finder, input_dialect(reader), rest, &has_ended);
 	*raw = wm_span(text.data, reader->looked);
-	if (!has_ended &&
-		(!is_final(reader) || (reader->options.keeps_quoted && reader->finder.state == WM_CUT_QUOTED)))
+	if (!has_ended && (!is_final(reader) || (reader->options.keeps_quoted && wm_cut_is_open(reader->finder.state))))
 		return FOUND_PART;
 	reader->is_finding = false;
 	return raw->len == 0 ? FOUND_NOTHING : FOUND_RECORD;
@@ -834,7 +861,7 @@ find_record(struct wm_reader *reader, struct wm_span *raw)
 static bool
 is_malformed(const struct wm_cut_finder *finder)
 {
-	return finder->state == WM_CUT_MALFORMED || finder->state == WM_CUT_QUOTED;
+	return finder->state == WM_CUT_MALFORMED || wm_cut_is_open(finder->state);
 }
 
 /* Later inputs: the same columns, and in which order. */
@@ -862,16 +889,32 @@ match_header(struct wm_reader *reader, const struct wm_header *header, struct wm
 	return true;
 }
 
+/* Keeps the line of TSV whose fields, which were just cut, have quotes around one: it may be of a program that writes tabs as CSV. */
+static void
+look_for_quotes(struct wm_reader *reader)
+{
+	const struct wm_cut *cut = &reader->cut;
+
+	if (reader->input_format != WM_FORMAT_TSV || reader->quoted_line != 0)
+		return;
+	for (size_t i = 0; i < cut->count && i < WM_COLUMNS_MAX; i++) {
+		struct wm_span field = cut->fields[i];
+
+		if (field.len > 1 && field.data[0] == '"' && field.data[field.len - 1] == '"')
+			reader->quoted_line = reader->line;
+	}
+}
+
 /* The fields of a header line as names. */
 static void
-take_names(const struct wm_cut *cut, struct wm_header *header)
+take_names(const struct wm_cut *cut, struct wm_dialect dialect, struct wm_header *header)
 {
 	struct wm_span *names = wm_calloc(cut->count, sizeof(*names));
 	struct wm_buf *said = wm_calloc(cut->count, sizeof(*said));
 
 	for (size_t i = 0; i < cut->count; i++) {
 		wm_buf_init(&said[i], WM_BUF_UNBOUNDED);
-		names[i] = wm_cut_unquote(cut->fields[i], &said[i]);
+		names[i] = wm_dialect_read(dialect, cut->fields[i], &said[i]);
 	}
 	wm_header_take(header, names, cut->count);
 	for (size_t i = 0; i < cut->count; i++)
@@ -882,9 +925,10 @@ take_names(const struct wm_cut *cut, struct wm_header *header)
 
 /* Adds to a message that a column is missing why that may be. */
 static void
-advise_on(const struct wm_header *header, struct wm_err *err)
+advise_on(const struct wm_reader *reader, const struct wm_header *header, struct wm_err *err)
 {
-	const char *advice = wm_foreign_advise(header->names, header->count);
+	const char *advice = reader->quoted_line != 0 ? "if the quotes are none of the names, say -i csv -d '\\t'"
+						      : wm_foreign_advise(header->names, header->count);
 	struct wm_err missing = *err;
 
 	if (advice != NULL)
@@ -906,13 +950,15 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 		return WM_READ_MORE;
 	if (is_malformed(&reader->finder))
 		return refuse(reader, err, "the header cannot be read: %s",
-			reader->finder.state == WM_CUT_QUOTED ? "a quoted name never ends"
-							      : "text behind a closing quote");
+			reader->finder.state == WM_CUT_QUOTED              ? "a quoted name never ends"
+				: reader->finder.state == WM_CUT_MALFORMED ? "text behind a closing quote"
+									   : "a backslash stands before its line end");
 	content = wm_cut_content(raw);
-	wm_cut_record(&reader->cut, reader->input_delimiter, content);
+	wm_dialect_cut(&reader->cut, input_dialect(reader), content);
 	if (reader->cut.count > WM_COLUMNS_MAX)
 		return refuse(reader, err, "%zu columns: at most %d can be read", reader->cut.count, WM_COLUMNS_MAX);
-	take_names(&reader->cut, &header);
+	look_for_quotes(reader);
+	take_names(&reader->cut, input_dialect(reader), &header);
 	for (size_t i = 0; i < header.count; i++) {
 		if (wm_foreign_is_time(header.names[i])) {
 			wm_header_release(&header);
@@ -924,7 +970,7 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 	bool is_first = reader->first_name == NULL;
 	bool is_well = (is_first || match_header(reader, &header, err)) && find_wanted(reader, &header, err);
 	if (!is_well)
-		advise_on(&header, err);
+		advise_on(reader, &header, err);
 	if (!is_well || !is_first) {
 		wm_header_release(&header);
 		if (!is_well)
@@ -969,6 +1015,7 @@ read_names_file(struct wm_reader *reader, const char *path, struct wm_err *err)
 	struct wm_reader_options options = {
 		.format = is_text_lines(reader->options.format) ? WM_FORMAT_AUTO : reader->options.format,
 		.delimiter = reader->options.delimiter,
+		.refuse_value = reader->options.refuse_value,
 		.record_bytes_max = reader->options.record_bytes_max,
 		.read_buffer_bytes = CHECK_READ_BYTES,
 	};
@@ -1256,12 +1303,12 @@ offset_behind_lines(struct wm_span text, uint64_t lines)
 }
 
 /*
- * A rejected record of several lines is rejected as the line in which its last quoted field opens, with those before
- * it: the quote there may be a stray one, and the lines behind it records. Of a record that is too long no more counts
+ * A rejected record of several lines is rejected as the line in which its last quoted field opens, or whose end a backslash
+ * has last taken along, with those before it: the quote or backslash there may be a stray one, and the lines behind it records. Of a record that is too long no more counts
  * than the limit lets in, so that nothing depends on how much was read of it. raw is as much of it as is known.
  *
  * This is linear. The line ends in the record are all inside quotes, so a line in which no field opens holds doubled
- * quotes alone, and ends, read by itself, outside quotes: of the lines that are read once more only the last, where the
+ * quotes alone, and ends, read by itself, outside quotes; of TSV all lines but the last are rejected: of the lines that are read once more only the last, where the
  * record ended, can begin another of several lines.
  */
 static void
@@ -1272,12 +1319,15 @@ cut_back(struct wm_reader *reader, struct wm_span raw, struct wm_reject *reject,
 	struct wm_span known = { raw.data, is_long ? limit : raw.len };
 	struct wm_cut_finder finder = { 0 };
 
-	wm_cut_find(&finder, reader->input_delimiter, known, &has_ended);
+	wm_dialect_find(&finder, input_dialect(reader), known, &has_ended);
 	reject->lines = finder.quote_line + 1;
 	size_t len = offset_behind_lines(raw, reject->lines);
 	bool goes_back = len != 0 && (is_long ? len <= limit : len < raw.len);
-	if (goes_back && (is_long || finder.state != WM_CUT_QUOTED))
-		add_detail(reject, ": a quoted field begins in line %llu",
+	if (goes_back && (is_long || !wm_cut_is_open(finder.state)))
+		add_detail(reject,
+			input_dialect(reader).marks == WM_MARKS_QUOTES
+				? ": a quoted field begins in line %llu"
+				: ": a backslash takes the end of line %llu along",
 			(unsigned long long)(rec->line + finder.quote_line));
 	if (goes_back)
 		add_detail(reject, ": reading goes on in line %llu", (unsigned long long)(rec->line + reject->lines));
@@ -1314,13 +1364,15 @@ wm_reject_lines(const struct wm_reject *reject)
 
 /* The wanted fields stand as they are in the record: what they say. */
 static void
-unquote_fields(struct wm_reader *reader)
+read_fields(struct wm_reader *reader)
 {
+	struct wm_dialect dialect = input_dialect(reader);
+
 	for (size_t i = 0; i < reader->active_count; i++) {
 		struct wm_span *field = &reader->values[i].text;
 
-		if (field->len > 0 && field->data[0] == '"')
-			*field = wm_cut_unquote(*field, &reader->unquoted[i]);
+		if (field->len > 0 && (field->data[0] == '"' || dialect.marks != WM_MARKS_QUOTES))
+			*field = wm_dialect_read(dialect, *field, &reader->said[i]);
 	}
 }
 
@@ -1382,7 +1434,7 @@ next_ordinary(struct wm_reader *reader, struct wm_record *rec)
 	const struct wm_scan *scan = reader->scan;
 	size_t row = reader->row;
 
-	if (row >= scan->rows_count || scan->has_quotes)
+	if (row >= scan->rows_count || scan->has_marks)
 		return false;
 	size_t first = scan->rows[row], last = scan->rows[row + 1];
 	const uint32_t *after = &scan->after[first];
@@ -1393,6 +1445,15 @@ next_ordinary(struct wm_reader *reader, struct wm_record *rec)
 	rec->line = reader->line++;
 	set_record(reader, raw, after, rec);
 	return true;
+}
+
+/* The first record says more than the header, whose names may need no quotes. */
+static __attribute__((noinline)) void
+look_at_first(struct wm_reader *reader, struct wm_span raw)
+{
+	wm_dialect_cut(&reader->cut, input_dialect(reader), wm_cut_content(raw));
+	look_for_quotes(reader);
+	reader->looks_for_quotes = reader->cut.count == 0; /* an empty line is none */
 }
 
 /* The next record of the batch; WM_READ_MORE at its end. */
@@ -1409,6 +1470,8 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 
 		reader->row++;
 		rec->line = reader->line;
+		if (reader->looks_for_quotes)
+			look_at_first(reader, raw);
 		enum wm_read_result result = WM_READ_RECORD;
 		if (!is_ordinary(reader, raw, last - first))
 			result = judge(reader, raw, last - first, rec, reject, err);
@@ -1424,11 +1487,29 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		if (lines > 1)
 			note_long(reader, rec, lines);
 		set_record(reader, raw, after, rec);
-		if (scan->has_quotes)
-			unquote_fields(reader);
+		if (scan->has_marks)
+			read_fields(reader);
 		return WM_READ_RECORD;
 	}
 	return WM_READ_MORE;
+}
+
+/* What cannot be a record, by the finder's state. */
+static enum wm_read_result
+reject_malformed(struct wm_reader *reader, struct wm_reject *reject, struct wm_record *rec, struct wm_span raw)
+{
+	unsigned long long line = reader->line + reader->finder.quote_line;
+
+	switch (reader->finder.state) {
+	case WM_CUT_QUOTED:
+		return reject_record(reject, rec, raw, "malformed-csv",
+			"the quoted field that begins in line %llu never ends", line);
+	case WM_CUT_MALFORMED:
+		return reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote");
+	default:
+		return reject_record(reject, rec, raw, "malformed-tsv",
+			"a backslash takes the end of line %llu along, and nothing is behind it", line);
+	}
 }
 
 /* A record that the scan left: it holds a quote out of place, is longer than a batch, ends the input, or has not wholly come. */
@@ -1449,13 +1530,11 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		reader->is_finding = false;
 		result = reject_too_long(reader, reject, rec, raw);
 	} else if (is_malformed(finder) && !is_too_long(reader, raw)) {
-		result = finder->state == WM_CUT_QUOTED
-			? reject_record(reject, rec, raw, "malformed-csv",
-				  "the quoted field that begins in line %llu never ends",
-				  (unsigned long long)(reader->line + finder->quote_line))
-			: reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote");
+		result = reject_malformed(reader, reject, rec, raw);
 	} else {
-		wm_cut_record(&reader->cut, reader->input_delimiter, wm_cut_content(raw));
+		if (reader->looks_for_quotes)
+			look_at_first(reader, raw);
+		wm_dialect_cut(&reader->cut, input_dialect(reader), wm_cut_content(raw));
 		result = judge(reader, raw, reader->cut.count, rec, reject, err);
 	}
 	if (result == WM_READ_REJECTED) {
@@ -1468,7 +1547,7 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		for (size_t i = 0; i < reader->active_count; i++)
 			if (reader->fields[i] != NO_FIELD)
 				reader->values[i].text = reader->cut.fields[reader->fields[i]];
-		unquote_fields(reader);
+		read_fields(reader);
 		note_long(reader, rec, finder->lines_count);
 		rec->raw = raw;
 		rec->fields = reader->values;
@@ -1920,7 +1999,7 @@ wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, st
 	const struct wm_scan *scan = reader->scan;
 	size_t row = reader->row + ahead - 1, field = reader->fields[index];
 
-	if (reader->stage != STAGE_CSV || row >= scan->rows_count || scan->has_quotes ||
+	if (reader->stage != STAGE_CSV || row >= scan->rows_count || scan->has_marks ||
 		scan->rows[row + 1] - scan->rows[row] <= field)
 		return false;
 	const uint32_t *after = &scan->after[scan->rows[row] + field];
@@ -1965,6 +2044,11 @@ char
 wm_reader_delimiter(const struct wm_reader *reader)
 {
 	return reader->delimiter;
+}
+
+void (*wm_reader_refuse_value(const struct wm_reader *reader))(struct wm_span value)
+{
+	return reader->options.refuse_value;
 }
 
 const char *
@@ -2013,14 +2097,22 @@ void
 wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out)
 {
 	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
-	struct wm_row_format format = { WM_FORMAT_CSV, reader->delimiter, reader->line_end };
+	struct wm_row_format format = {
+		.format = reader->format == WM_FORMAT_TSV ? WM_FORMAT_TSV : WM_FORMAT_CSV,
+		.delimiter = reader->delimiter,
+		.line_end = reader->line_end,
+		.refuse_value = reader->options.refuse_value,
+	};
 
 	if (raw.data[raw.len - 1] == '\n' && reader->is_in_layout) {
 		wm_buf_add(out, raw.data, raw.len);
 		return;
 	}
-	if (reader->order == NULL && reader->input_delimiter == reader->delimiter) {
+	/* At the end of the input a backslash is itself: it must not take the line end along that is put behind it. */
+	bool is_unfinished = input_dialect(reader).marks == WM_MARKS_ESCAPES && wm_tsv_is_unfinished(content);
+	if (is_as_stream(reader)) {
 		wm_buf_add(out, content.data, content.len);
+		wm_buf_add_text(out, is_unfinished ? "\\" : "");
 		wm_buf_add_text(out, reader->line_end);
 		return;
 	}
@@ -2028,14 +2120,18 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 	struct wm_buf said;
 
 	wm_buf_init(&said, WM_BUF_UNBOUNDED);
-	wm_cut_record(cut, reader->input_delimiter, content);
+	wm_dialect_cut(cut, input_dialect(reader), content);
 	/* A ragged record has no fields to put in order. */
 	bool is_ordered = reader->order != NULL && cut->count == reader->columns.count;
 	for (size_t i = 0; i < cut->count && i < WM_COLUMNS_MAX; i++) {
 		struct wm_span field = cut->fields[is_ordered ? reader->order[i] : i];
-		struct wm_value value = { wm_cut_unquote(field, &said), WM_KIND_TEXT };
+		struct wm_value value = { wm_dialect_read(input_dialect(reader), field, &said), WM_KIND_TEXT };
 
-		wm_row_put(out, &format, i, wm_span(NULL, 0), &value);
+		if (format.format == WM_FORMAT_TSV && reader->input_format == WM_FORMAT_TSV &&
+			!wm_tsv_is_unfinished(field))
+			wm_row_put_raw(out, &format, i, field);
+		else
+			wm_row_put(out, &format, i, wm_span(NULL, 0), &value);
 	}
 	wm_row_end(out, &format, cut->count);
 	wm_buf_release(&said);
@@ -2059,10 +2155,16 @@ wm_reader_long_record(const struct wm_reader *reader, struct wm_reader_lines *li
 }
 
 uint64_t
-wm_reader_open_quote(const struct wm_reader *reader)
+wm_reader_quoted_line(const struct wm_reader *reader)
 {
-	return reader->is_finding && reader->finder.state == WM_CUT_QUOTED ? reader->line + reader->finder.quote_line
-									   : 0;
+	return reader->quoted_line;
+}
+
+uint64_t
+wm_reader_open_field(const struct wm_reader *reader)
+{
+	return reader->is_finding && wm_cut_is_open(reader->finder.state) ? reader->line + reader->finder.quote_line
+									  : 0;
 }
 
 size_t

@@ -52,6 +52,9 @@ struct wm_reader_options {
 	   no comma is TSV; else CSV. A delimiter or a pattern that is given decides it too. */
 	enum wm_format format;
 	char delimiter; /* of CSV; 0: by the format (',' or tab) */
+	/* NULL: TSV has escapes; else it has none, and this is told of a value of another format that is to be written in it and
+	   cannot stand there: it does not return. */
+	void (*refuse_value)(struct wm_span value);
 	bool no_header; /* columns are "1", "2", ... by the first record */
 	/* NULL, or a comma list of names: CSV without a header line. "@FILE" takes them from the first line of FILE, a
 	   header of CSV (a name that begins with @ is written "\@"). For WM_FORMAT_LINES it names the groups of the
@@ -64,8 +67,8 @@ struct wm_reader_options {
 	size_t read_buffer_bytes;
 	size_t read_bytes_max; /* most bytes of one read, for tests; 0: WM_READ_BYTES */
 	bool keeps_partial;    /* a record that the end of its input cuts off is none: it is left for later */
-	bool keeps_quoted;     /* the same for a record of CSV with a quoted field that has not ended */
-	bool keeps_open;       /* descriptors are the caller's to close, after WM_READ_END */
+	bool keeps_quoted; /* the same for a record of CSV with a quoted field that has not ended, and its like of TSV */
+	bool keeps_open;   /* descriptors are the caller's to close, after WM_READ_END */
 };
 
 struct wm_reader;
@@ -102,12 +105,12 @@ enum wm_read_result {
 };
 
 /*
- * A record of CSV of several lines that is rejected is rejected as the line in which its last quoted field opens, with
- * those before it, and the next line is read as the begin of a record: so one stray quote costs one line. A record is
+ * A record of CSV of several lines that is rejected is rejected as the line in which its last quoted field opens (of TSV:
+ * whose end a backslash has last taken along), with those before it, and the next line is read as the begin of a record: so one stray quote or backslash costs one line. A record is
  * too long by its bytes from its begin.
  *
- * Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-json",
- * "malformed-line", "too-long".
+ * Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-tsv",
+ * "malformed-json", "malformed-line", "too-long".
  */
 struct wm_reject {
 	const char *reason;
@@ -229,6 +232,9 @@ enum wm_format wm_reader_format(const struct wm_reader *reader);
 char wm_reader_delimiter(const struct wm_reader *reader);
 const char *wm_reader_line_end(const struct wm_reader *reader); /* "\n" or "\r\n"; "\n" before */
 
+/* As asked for; NULL: TSV has escapes. */
+void (*wm_reader_refuse_value(const struct wm_reader *reader))(struct wm_span value);
+
 /* The header line as it came, with a line end, without byte order mark; empty for NDJSON, lines of text, --no-header and --columns. */
 struct wm_span wm_reader_header(const struct wm_reader *reader);
 
@@ -260,8 +266,12 @@ struct wm_reader_lines {
 /* Whether a record of the current input had more than WM_RECORD_LINES_TOLD lines, and which: the first of them. */
 bool wm_reader_long_record(const struct wm_reader *reader, struct wm_reader_lines *lines);
 
-/* The line in which a quoted field of CSV begins that has not ended where the current or last input stands; 0: there is none. */
-uint64_t wm_reader_open_quote(const struct wm_reader *reader);
+/* The line of the header or first record of the current or last input, if it is TSV, that has a field with quotes around it; 0: none has. */
+uint64_t wm_reader_quoted_line(const struct wm_reader *reader);
+
+/* The line in which a quoted field of CSV begins that has not ended where the current or last input stands (of TSV: whose end a
+   backslash takes along, and nothing is behind it); 0: there is none. */
+uint64_t wm_reader_open_field(const struct wm_reader *reader);
 
 /* Memory that records take which are longer than the first buffer. */
 size_t wm_reader_held_bytes(const struct wm_reader *reader);

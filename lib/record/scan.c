@@ -16,18 +16,24 @@
 struct masks {
 	uint64_t separators; /* delimiters and line feeds */
 	uint64_t line_feeds;
-	uint64_t quotes;
+	uint64_t marks; /* quotes or backslashes */
+};
+
+/* Which bytes are looked for. */
+struct bytes {
+	char delimiter;
+	char mark;
 };
 
 static struct masks
-masks_plain(const char *text, char delimiter)
+masks_plain(const char *text, struct bytes bytes)
 {
 	struct masks masks = { 0 };
 
 	for (unsigned i = 0; i < BLOCK; i++) {
-		masks.separators |= (uint64_t)(text[i] == delimiter || text[i] == '\n') << i;
+		masks.separators |= (uint64_t)(text[i] == bytes.delimiter || text[i] == '\n') << i;
 		masks.line_feeds |= (uint64_t)(text[i] == '\n') << i;
-		masks.quotes |= (uint64_t)(text[i] == '"') << i;
+		masks.marks |= (uint64_t)(text[i] == bytes.mark) << i;
 	}
 	return masks;
 }
@@ -51,8 +57,9 @@ put_positions(uint32_t *after, size_t at, uint64_t separators)
 
 /* What a block has to know of those before it. */
 struct carry {
-	uint64_t inside; /* all bits: it begins between quotes */
-	uint64_t closed; /* bit 0: the byte before it closes a quoted field */
+	uint64_t inside; /* of CSV, all bits: it begins between quotes */
+	uint64_t
+		before; /* bit 0: the byte before it closes a quoted field, or is a backslash that takes its first byte along */
 };
 
 /* Bit i: the number of bits up to i, itself included, is odd. */
@@ -84,26 +91,69 @@ find_text(const char *block, uint64_t bits)
 __attribute__((always_inline)) static inline bool
 mask_quoted(struct wm_scan *scan, struct carry *carry, const char *text, size_t at, struct masks *masks)
 {
-	uint64_t inside = parity_up_to(masks->quotes) ^ carry->inside;
-	uint64_t opening = masks->quotes & inside, closing = masks->quotes & ~inside;
+	uint64_t inside = parity_up_to(masks->marks) ^ carry->inside;
+	uint64_t opening = masks->marks & inside, closing = masks->marks & ~inside;
 	uint64_t separators = masks->separators & ~inside;
 	/* Where the block begins; inside quotes nothing opens there. */
-	bool may_open = at == 0 || text[at - 1] == scan->delimiter || text[at - 1] == '\n';
-	uint64_t behind = closing << 1 | carry->closed;
+	bool may_open = at == 0 || text[at - 1] == scan->dialect.delimiter || text[at - 1] == '\n';
+	uint64_t behind = closing << 1 | carry->before;
 	/* A quote behind a closing one makes both a doubled one. */
 	uint64_t stray = opening & ~(behind | separators << 1 | (uint64_t)may_open);
 
-	behind &= ~(separators | masks->quotes);
+	behind &= ~(separators | masks->marks);
 	if (behind != 0)
 		stray |= find_text(text + at, behind);
 	uint64_t before = stray == 0 ? ~UINT64_C(0) : (stray & -stray) - 1;
-	scan->has_quotes = true;
+	scan->has_marks = true;
 	scan->has_inner_line_feeds |= (masks->line_feeds & inside) != 0;
 	masks->separators = separators & before;
 	masks->line_feeds &= ~inside & before;
 	carry->inside = 0 - (inside >> (BLOCK - 1));
-	carry->closed = closing >> (BLOCK - 1);
+	carry->before = closing >> (BLOCK - 1);
 	return stray == 0;
+}
+
+/*
+ * Takes out of the masks what a backslash takes along. There are few, so they are gone through one by one. A CR takes the
+ * LF behind it along; where that is in the next block, the carry says so as a backslash would.
+ */
+static __attribute__((noinline)) void
+mask_escaped(struct wm_scan *scan, struct carry *carry, const char *block, struct masks *masks)
+{
+	uint64_t taken = carry->before, left = masks->marks & ~taken;
+
+	carry->before = 0;
+	for (uint64_t next; left != 0; left &= ~next) {
+		uint64_t backslash = left & -left;
+
+		next = backslash << 1;
+		taken |= next;
+		left &= ~backslash;
+		carry->before |= backslash >> (BLOCK - 1);
+	}
+	for (uint64_t bits = taken; bits != 0; bits &= bits - 1) {
+		int i = __builtin_ctzll(bits);
+
+		if (block[i] != '\r' || block[i + 1] != '\n')
+			continue;
+		taken |= UINT64_C(1) << i << 1;
+		carry->before |= UINT64_C(1) << i >> (BLOCK - 1);
+	}
+	scan->has_marks = true;
+	scan->has_inner_line_feeds |= (masks->line_feeds & taken) != 0;
+	masks->separators &= ~taken;
+	masks->line_feeds &= ~taken;
+}
+
+/* What the marks of a block do, by the dialect: false if the batch ends in it. */
+__attribute__((always_inline)) static inline bool
+mask_marked(struct wm_scan *scan, struct carry *carry, const char *text, size_t at, struct masks *masks)
+{
+	if (scan->dialect.marks == WM_MARKS_QUOTES)
+		return mask_quoted(scan, carry, text, at, masks);
+	if (scan->dialect.marks == WM_MARKS_ESCAPES)
+		mask_escaped(scan, carry, text + at, masks);
+	return true;
 }
 
 /*
@@ -118,8 +168,8 @@ take_block(struct wm_scan *scan, size_t *separators, struct carry *carry, const 
 	bool goes_on = true;
 	size_t count = *separators;
 
-	if ((masks.quotes | carry->inside | carry->closed) != 0)
-		goes_on = mask_quoted(scan, carry, text, at, &masks);
+	if ((masks.marks | carry->inside | carry->before) != 0)
+		goes_on = mask_marked(scan, carry, text, at, &masks);
 	/* Whether a block holds a line feed is hard to foretell: the first is written anyhow and then counted, or not. */
 	uint64_t line_feeds = masks.line_feeds;
 	do {
@@ -141,7 +191,7 @@ masks_cut(struct masks masks, size_t len)
 {
 	uint64_t inside = (UINT64_C(1) << len) - 1;
 
-	return (struct masks){ masks.separators & inside, masks.line_feeds & inside, masks.quotes & inside };
+	return (struct masks){ masks.separators & inside, masks.line_feeds & inside, masks.marks & inside };
 }
 
 /* The loop of each way. */
@@ -150,12 +200,13 @@ masks_cut(struct masks masks, size_t len)
 		size_t separators = 0, at = 0;                                                                         \
 		struct carry carry = { 0 };                                                                            \
 		bool goes_on = true;                                                                                   \
+		const struct bytes bytes = { scan->dialect.delimiter, scan->mark };                                    \
 		for (; goes_on && text.len - at >= BLOCK; at += BLOCK)                                                 \
-			goes_on = take_block(scan, &separators, &carry, text.data, at,                                 \
-				masks_of(text.data + at, scan->delimiter), put);                                       \
+			goes_on = take_block(                                                                          \
+				scan, &separators, &carry, text.data, at, masks_of(text.data + at, bytes), put);       \
 		if (goes_on && at < text.len)                                                                          \
 			take_block(scan, &separators, &carry, text.data, at,                                           \
-				masks_cut(masks_of(text.data + at, scan->delimiter), text.len - at), put);             \
+				masks_cut(masks_of(text.data + at, bytes), text.len - at), put);                       \
 	} while (0)
 
 static void
@@ -178,14 +229,15 @@ bits_sse2(const __m128i *block, char byte)
 }
 
 static inline struct masks
-masks_sse2(const char *text, char delimiter)
+masks_sse2(const char *text, struct bytes bytes)
 {
 	__m128i block[4];
 
 	for (int i = 0; i < 4; i++)
 		block[i] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
 	uint64_t line_feeds = bits_sse2(block, '\n');
-	return (struct masks){ bits_sse2(block, delimiter) | line_feeds, line_feeds, bits_sse2(block, '"') };
+	return (struct masks){ bits_sse2(block, bytes.delimiter) | line_feeds, line_feeds,
+		bits_sse2(block, bytes.mark) };
 }
 
 static void
@@ -207,13 +259,14 @@ bits_avx2(__m256i low, __m256i high, char byte)
 }
 
 AVX2 static inline struct masks
-masks_avx2(const char *text, char delimiter)
+masks_avx2(const char *text, struct bytes bytes)
 {
 	__m256i low = _mm256_loadu_si256((const __m256i *)(const void *)text);
 	__m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
 	uint64_t line_feeds = bits_avx2(low, high, '\n');
 
-	return (struct masks){ bits_avx2(low, high, delimiter) | line_feeds, line_feeds, bits_avx2(low, high, '"') };
+	return (struct masks){ bits_avx2(low, high, bytes.delimiter) | line_feeds, line_feeds,
+		bits_avx2(low, high, bytes.mark) };
 }
 
 AVX2 static void
@@ -225,13 +278,13 @@ take_avx2(struct wm_scan *scan, struct wm_span text)
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi,popcnt")))
 
 AVX512 static inline struct masks
-masks_avx512(const char *text, char delimiter)
+masks_avx512(const char *text, struct bytes bytes)
 {
 	__m512i block = _mm512_loadu_si512(text);
 	uint64_t line_feeds = _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('\n'));
 
-	return (struct masks){ _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(delimiter)) | line_feeds, line_feeds,
-		_mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('"')) };
+	return (struct masks){ _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(bytes.delimiter)) | line_feeds,
+		line_feeds, _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(bytes.mark)) };
 }
 
 /* All positions of a block at once: those of the set bits, moved together, widened and written 16 at a time. */
@@ -286,17 +339,25 @@ wm_scan_best_way(void)
 
 #endif
 
+/* Without marks it is a byte that UTF-8 never has: should it come all the same, it does nothing. */
+static char
+mark_of(enum wm_marks marks)
+{
+	return marks == WM_MARKS_QUOTES ? '"' : marks == WM_MARKS_ESCAPES ? '\\' : '\xFF';
+}
+
 struct wm_scan *
-wm_scan_new(char delimiter, enum wm_scan_way way)
+wm_scan_new(struct wm_dialect dialect, enum wm_scan_way way)
 {
 	struct wm_scan *scan = wm_malloc(sizeof(*scan)); /* pages of the index that are not needed are never touched */
 
 	scan->rows_count = 0;
 	scan->bytes = 0;
-	scan->has_quotes = false;
+	scan->has_marks = false;
 	scan->has_inner_line_feeds = false;
 	scan->way = way;
-	scan->delimiter = delimiter;
+	scan->dialect = dialect;
+	scan->mark = mark_of(dialect.marks);
 	scan->rows[0] = 0;
 	scan->after[0] = 0;
 	return scan;
@@ -314,7 +375,7 @@ wm_scan_batch(struct wm_scan *scan, struct wm_span text)
 	if (text.len > WM_SCAN_BYTES_MAX)
 		text.len = WM_SCAN_BYTES_MAX;
 	scan->rows_count = 0;
-	scan->has_quotes = false;
+	scan->has_marks = false;
 	scan->has_inner_line_feeds = false;
 	switch (scan->way) {
 #if defined(__x86_64__)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/span.h"
+#include "lib/record/dialect.h"
 
 /* Text of one batch: some hundred records. A record longer than this is never whole in one. */
 #define WM_SCAN_BYTES_MAX ((size_t)32 << 10)
@@ -38,16 +39,17 @@ enum wm_scan_way { WM_SCAN_PLAIN, WM_SCAN_SSE2, WM_SCAN_AVX2, WM_SCAN_AVX512 };
  * rows[r] + 1 to rows[r + 1]; the last is its line feed, so their number is
  * that of its fields. Separator s (from 1) ends at offset after[s]; after[0] is
  * 0. So field f of record r is the bytes from after[rows[r] + f] up to, not
- * including, after[rows[r] + f + 1] - 1, with its quotes if it has any
- * (wm_cut_unquote).
+ * including, after[rows[r] + f + 1] - 1, as it stands there
+ * (wm_dialect_read).
  */
 struct wm_scan {
 	size_t rows_count;
 	size_t bytes;              /* of these records */
-	bool has_quotes;           /* else no field has any */
+	bool has_marks;            /* else each field says what stands there */
 	bool has_inner_line_feeds; /* else each record has one line feed */
 	enum wm_scan_way way;
-	char delimiter;
+	struct wm_dialect dialect;
+	char mark; /* a quote or backslash */
 	uint32_t rows[WM_SCAN_BYTES_MAX + 2];
 	uint32_t after[WM_SCAN_BYTES_MAX + 1 + 64]; /* positions are written 8, 16 or 64 at a time */
 };
@@ -55,7 +57,7 @@ struct wm_scan {
 /* The best way that this machine has. */
 enum wm_scan_way wm_scan_best_way(void);
 
-struct wm_scan *wm_scan_new(char delimiter, enum wm_scan_way way);
+struct wm_scan *wm_scan_new(struct wm_dialect dialect, enum wm_scan_way way);
 void wm_scan_free(struct wm_scan *scan);
 
 /* A new batch; records that were not taken are forgotten. */

@@ -13,6 +13,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/record/cut.h"
+#include "lib/record/tsv.h"
 
 /* One write: a quarter of what a pipe into a tool of ours holds, so that both work at the same time, and wake each other seldom. */
 #define BUFFER_BYTES ((size_t)256 << 10)
@@ -319,7 +320,51 @@ wm_row_format_of(const struct wm_reader *reader)
 						     : format,
 		.delimiter = wm_reader_delimiter(reader),
 		.line_end = wm_reader_line_end(reader),
+		.refuse_value = wm_reader_refuse_value(reader),
 	};
+}
+
+static char
+delimiter_of(const struct wm_row_format *format)
+{
+	return format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+}
+
+struct wm_dialect
+wm_row_dialect(const struct wm_row_format *format)
+{
+	return (struct wm_dialect){
+		.delimiter = delimiter_of(format),
+		.marks = format->format != WM_FORMAT_TSV ? WM_MARKS_QUOTES
+			: format->refuse_value == NULL   ? WM_MARKS_ESCAPES
+							 : WM_MARKS_NONE,
+	};
+}
+
+/* A value as a field of CSV or TSV. */
+static void
+put_field(struct wm_buf *out, const struct wm_row_format *format, struct wm_span text)
+{
+	if (format->format != WM_FORMAT_TSV) {
+		put_csv(out, format->delimiter, text);
+		return;
+	}
+	if (format->refuse_value == NULL) {
+		wm_tsv_put(out, text);
+		return;
+	}
+	if (!wm_tsv_is_literal(text))
+		format->refuse_value(text);
+	wm_buf_add(out, text.data, text.len);
+}
+
+void
+wm_row_put_raw(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span field)
+{
+	if (index > 0)
+		wm_buf_add_byte(out, delimiter_of(format));
+	if (field.len > 0)
+		wm_buf_add(out, field.data, field.len);
 }
 
 void
@@ -327,12 +372,10 @@ wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index,
 	const struct wm_value *value)
 {
 	if (format->format != WM_FORMAT_NDJSON) {
-		char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
-
 		if (index > 0)
-			wm_buf_add_byte(out, delimiter);
+			wm_buf_add_byte(out, delimiter_of(format));
 		if (value->text.len > 0)
-			put_csv(out, delimiter, value->text);
+			put_field(out, format, value->text);
 		return;
 	}
 	wm_buf_add_byte(out, index == 0 ? '{' : ',');
@@ -346,7 +389,8 @@ wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields
 {
 	if (format->format == WM_FORMAT_NDJSON)
 		wm_buf_add_text(out, fields_count == 0 ? "{}" : "}");
-	else if (fields_count == 1 && (out->len == 0 || out->data[out->len - 1] == '\n'))
+	else if (format->format != WM_FORMAT_TSV && fields_count == 1 &&
+		(out->len == 0 || out->data[out->len - 1] == '\n'))
 		wm_buf_add_text(out, "\"\""); /* else the row would be an empty line */
 	wm_buf_add_text(out, format->line_end);
 }
@@ -365,13 +409,13 @@ all_lanes(char byte)
 }
 
 /*
- * Whether a row that was put together without quotes needs none: it has no more delimiters than stand between its fields, and no other
- * byte that would have to be quoted. Behind it stand LANES bytes that are none of these. False, too, for long ones.
+ * Whether a row that was put together from values as they are can stand so: it has no more delimiters than stand between its fields, no
+ * mark (the quote of CSV, the backslash of TSV), and no line end. Behind it stand LANES bytes that are none of these. False, too, for long ones.
  */
 static bool
-is_plain_row(const char *row, size_t len, char delimiter, size_t fields_count)
+is_plain_row(const char *row, size_t len, char delimiter, char mark, size_t fields_count)
 {
-	const lanes delimiters = all_lanes(delimiter), quotes = all_lanes('"'), feeds = all_lanes('\n'),
+	const lanes delimiters = all_lanes(delimiter), marks = all_lanes(mark), feeds = all_lanes('\n'),
 		    returns = all_lanes('\r');
 	lanes found = { 0 }, counts = { 0 };
 	uint64_t halves[2];
@@ -383,7 +427,7 @@ is_plain_row(const char *row, size_t len, char delimiter, size_t fields_count)
 		lanes block;
 
 		memcpy(&block, row + at, LANES);
-		found |= (lanes)(block == quotes) | (lanes)(block == feeds) | (lanes)(block == returns);
+		found |= (lanes)(block == marks) | (lanes)(block == feeds) | (lanes)(block == returns);
 		counts -= (lanes)(block == delimiters);
 	}
 	memcpy(halves, &found, LANES);
@@ -399,7 +443,7 @@ is_plain_row(const char *row, size_t len, char delimiter, size_t fields_count)
 	return count == fields_count - 1;
 }
 
-/* A row of CSV in which no field needs quotes, as few do; false, and nothing done, for others. */
+/* A row of CSV or TSV in which no field needs quotes or escapes, as few do; false, and nothing done, for others. */
 static bool
 put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delimiter, const struct wm_value *values,
 	size_t count)
@@ -416,7 +460,7 @@ put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delim
 	/* The last delimiter is none. Line ends are shorter than what the row had to have behind it. */
 	size_t len = (size_t)(--to - row);
 	memset(to, 0, LANES);
-	if (len == 0 || !is_plain_row(row, len, delimiter, count))
+	if (len == 0 || !is_plain_row(row, len, delimiter, format->format == WM_FORMAT_TSV ? '\\' : '"', count))
 		return false;
 	*to++ = format->line_end[0];
 	if (format->line_end[0] == '\r')
@@ -428,7 +472,7 @@ put_plain_row(struct wm_buf *out, const struct wm_row_format *format, char delim
 bool
 wm_row_is_plain(const struct wm_row_format *format)
 {
-	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+	char delimiter = delimiter_of(format);
 
 	return strchr("0123456789+-:.TZe", delimiter) == NULL;
 }
@@ -447,7 +491,7 @@ char *
 wm_row_put_behind(
 	char *to, const struct wm_row_format *format, struct wm_span line, const struct wm_value *values, size_t count)
 {
-	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+	char delimiter = delimiter_of(format);
 	struct wm_span content = wm_cut_content(line);
 
 	memcpy(to, content.data, content.len);
@@ -465,7 +509,7 @@ void
 wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
 	const struct wm_value *values, size_t count)
 {
-	char delimiter = format->format == WM_FORMAT_TSV ? '\t' : format->delimiter;
+	char delimiter = delimiter_of(format);
 
 	if (format->format != WM_FORMAT_NDJSON && count > 0 && put_plain_row(out, format, delimiter, values, count))
 		return;

@@ -15,6 +15,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/record/dialect.h"
 #include "lib/record/reader.h"
 #include "lib/record/record.h"
 
@@ -73,15 +74,21 @@ uint64_t wm_writer_bytes(const struct wm_writer *writer);
 bool wm_writer_is_broken_pipe(const struct wm_writer *writer);
 
 /*
- * How computed rows look. CSV and TSV: fields quoted where needed (delimiter, quote, CR, LF, and a lone empty
- * field of a one-column row), WM_KIND_NULL is empty. NDJSON: numbers, true, false and JSON as their text, texts escaped
+ * How computed rows look. CSV: fields quoted where needed (delimiter, quote, CR, LF, and a lone empty
+ * field of a one-column row). TSV: with escapes (tsv.h); a lone empty field of a one-column row is an empty line. In both
+ * WM_KIND_NULL is empty. NDJSON: numbers, true, false and JSON as their text, texts escaped
  * (invalid UTF-8 byte by byte as \ufffd), WM_KIND_NULL as null.
  */
 struct wm_row_format {
 	enum wm_format format; /* not WM_FORMAT_AUTO */
 	char delimiter;        /* of CSV */
 	const char *line_end;  /* "\n" or "\r\n"; borrowed, static */
+	/* NULL: TSV has escapes; else it has none, and this is told of a value that cannot stand there: it does not return. */
+	void (*refuse_value)(struct wm_span value);
 };
+
+/* How rows of CSV and TSV are read. */
+struct wm_dialect wm_row_dialect(const struct wm_row_format *format);
 
 /* Of a stream's records; lines of logs have the form of CSV, those of logfmt that of NDJSON. */
 struct wm_row_format wm_row_format_of(const struct wm_reader *reader);
@@ -89,6 +96,9 @@ struct wm_row_format wm_row_format_of(const struct wm_reader *reader);
 /* Append one field to a row that is being built in out (born WM_BUF_UNBOUNDED). index counts from 0. name is for NDJSON. */
 void wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
 	const struct wm_value *value);
+/* The same for a field of CSV or TSV as it stands in a row of the same form. */
+void wm_row_put_raw(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span field);
+
 void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count);
 
 /* The same for all fields of a row and its end at once: names are for NDJSON, one for each value. */

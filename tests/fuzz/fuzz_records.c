@@ -42,7 +42,7 @@ static void
 hold_scan_to_csv(struct wm_span text, char delimiter, enum wm_scan_way way)
 {
 	char *copy = with_slack(text, WM_SCAN_SLACK);
-	struct wm_scan *scan = wm_scan_new(delimiter, way);
+	struct wm_scan *scan = wm_scan_new((struct wm_dialect){ delimiter, WM_MARKS_QUOTES }, way);
 	struct wm_csv *csv = wm_csv_new();
 	struct wm_buf said;
 
@@ -60,7 +60,7 @@ hold_scan_to_csv(struct wm_span text, char delimiter, enum wm_scan_way way)
 				has_ended && finder.state != WM_CUT_MALFORMED,
 			"a record ends where the scan says");
 		expect(finder.lines_count == 1 || scan->has_inner_line_feeds, "line feeds inside are told of");
-		expect(memchr(raw.data, '"', raw.len) == NULL || scan->has_quotes, "quotes are told of");
+		expect(memchr(raw.data, '"', raw.len) == NULL || scan->has_marks, "quotes are told of");
 		struct wm_span content = wm_cut_content(raw);
 		if (content.len == 0)
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csv_model - the CSV rules once more, slowly and over the whole text at once:
+ * csv_model - the rules of CSV and TSV once more, slowly and over the whole text at once:
  * what the reader's answers are held to.
  */
 #ifndef WM_TESTS_UNIT_CSV_MODEL_H
@@ -12,9 +12,9 @@ struct csv_model {
 	struct wm_buf fields; /* of the last record, each as "[LEN:BYTES]" */
 	size_t fields_count;
 	bool is_malformed;
-	bool is_open; /* malformed, as a quoted field never ends */
+	bool is_open; /* malformed, as a quoted field never ends; of TSV, as the last line end belongs to a field */
 	bool is_blank;
-	size_t quoted; /* offset where the last quoted field begins that begins before bound; 0: none does */
+	size_t quoted; /* offset where the last quoted field begins that begins before bound; 0: none does. Of TSV, that of the last CR or LF behind a backslash */
 	size_t bound;
 };
 
@@ -97,6 +97,51 @@ csv_model_read(struct csv_model *model, struct wm_span text, char delimiter, siz
 			return line_feed == NULL ? text.len : (size_t)(line_feed - text.data) + 1;
 		}
 	}
+}
+
+/* The same for TSV. */
+__attribute__((unused)) static size_t
+tsv_model_read(struct csv_model *model, struct wm_span text, bool has_escapes, size_t at)
+{
+	struct wm_buf said;
+
+	wm_buf_reset(&model->fields);
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
+	model->fields_count = 0;
+	model->is_malformed = model->is_open = false;
+	model->quoted = 0;
+	model->is_blank = csv_model_line_end(text, at) > 0;
+	while (!model->is_blank && at < text.len && csv_model_line_end(text, at) == 0) {
+		char byte = text.data[at], next = at + 1 < text.len ? text.data[at + 1] : 'x';
+		bool is_escape = byte == '\\' && has_escapes && next != '\0' && strchr("tnr\\\t\n\r", next) != NULL;
+
+		model->is_open = false;
+		at++;
+		if (is_escape) {
+			bool is_line_end = next == '\r' || next == '\n';
+
+			wm_buf_add_byte(&said, next == 't' ? '\t' : next == 'n' ? '\n' : next == 'r' ? '\r' : next);
+			at++;
+			if (is_line_end && at - 1 < model->bound)
+				model->quoted = at - 1;
+			if (next == '\r' && at < text.len && text.data[at] == '\n') {
+				wm_buf_add_byte(&said, '\n');
+				if (at < model->bound)
+					model->quoted = at;
+				at++;
+			}
+			model->is_open = is_line_end;
+		} else if (byte == '\t') {
+			csv_model_field(model, said.data, said.len);
+			wm_buf_reset(&said);
+		} else {
+			wm_buf_add_byte(&said, byte);
+		}
+	}
+	csv_model_field(model, said.data, said.len);
+	wm_buf_release(&said);
+	model->is_open = model->is_malformed = model->is_open && at == text.len;
+	return at + csv_model_line_end(text, at);
 }
 
 #endif

@@ -10,7 +10,7 @@ static struct wm_buf out;
 static void
 begin(struct wm_columns *columns, struct wm_fields *fields, enum wm_format format, char delimiter, const char *line_end)
 {
-	const struct wm_row_format row_format = { format, delimiter, line_end };
+	const struct wm_row_format row_format = { format, delimiter, line_end, NULL };
 
 	wm_columns_init(columns, &row_format);
 	wm_fields_init(fields, columns);
@@ -84,7 +84,11 @@ test_csv(void)
 	wm_fields_split(&fields, wm_span_of("x,y\t2\r\n"));
 	value = text("3,\t");
 	wm_fields_set(&fields, 1, &value);
-	tap_span(rendered(&fields), "x,y\t\"3,\t\"\r\n", "TSV with CR LF");
+	tap_span(rendered(&fields), "x,y\t3,\\t\r\n", "TSV with CR LF");
+	wm_fields_split(&fields, wm_span_of("\"x\\\t\\\\y\tz\r\n"));
+	tap_span(said(&fields, 0), "\"x\t\\y", "what its escapes stand for");
+	wm_fields_set(&fields, 1, &value);
+	tap_span(rendered(&fields), "\"x\\\t\\\\y\t3,\\t\r\n", "and they stay as they are");
 	end(&columns, &fields);
 
 	begin(&columns, &fields, WM_FORMAT_CSV, ',', "\n");

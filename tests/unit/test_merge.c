@@ -21,7 +21,7 @@ struct bench {
 static void
 begin(struct bench *bench, enum wm_format format, const char *header, const struct wm_merge_options *options)
 {
-	const struct wm_row_format row_format = { format, ',', "\n" };
+	const struct wm_row_format row_format = { format, ',', "\n", NULL };
 
 	bench->options = *options;
 	bench->options.zone = wm_zone_utc();

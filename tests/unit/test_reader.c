@@ -359,7 +359,7 @@ test_inputs(void)
 	job = (struct job){ .is_rendered = true,
 		.inputs = { wm_span_of("a,b,c\n1,\"2\",3\n4,5,6"), wm_span_of("c,a,b\n3,1,2\n\"x,y\",,\"\"\"\"\n"),
 			wm_span_of("a;b;c\n") } };
-	job.inputs[2] = wm_span_of("a\tb\tc\r\n1,5\t2\t3\r\n\"\t\"\t\t");
+	job.inputs[2] = wm_span_of("a\tb\tc\r\n1,5\t2\t3\r\n\\\t\t\t");
 	check_job(job, "a,b,c\n1,\"2\",3\n4,5,6\n1,2,3\n,\"\"\"\",\"x,y\"\n\"1,5\",2,3\n\t,,\n",
 		"rendered in the layout of the first");
 	job = (struct job){ .is_rendered = true,
@@ -481,7 +481,7 @@ test_adopt(void)
 			strcmp(wm_reader_line_end(second), "\r\n") == 0 &&
 			wm_span_is(wm_reader_header(second), "a,b\r\n"),
 		"with all that is known");
-	wm_reader_open(second, open_text(wm_span_of("b\ta\n5\t\"6\n7\"\n,\t8")), "second");
+	wm_reader_open(second, open_text(wm_span_of("b\ta\n5\t6\\\n7\n,\t8")), "second");
 	wm_buf_reset(&got);
 	read_input(second, &rendered, wants_count);
 	tap_span(wm_buf_span(&got), "\"6\n7\",5\r\n8,\",\"\r\n", "another order, delimiter and line end are put right");
@@ -1015,13 +1015,14 @@ lines_of(struct wm_span text, size_t begin, size_t end)
 }
 
 /*
- * What the rules say of a CSV text with the columns a and b; wants is "a b". A record that is rejected goes up to the
+ * What the rules say of a text of CSV or TSV with the columns a and b; wants is "a b". A record that is rejected goes up to the
  * end of the line in which its last quoted field begins; of one that is too long the fields count that begin within the
  * limit. Returns how far the text is taken.
  */
 static size_t
 model_csv(struct wm_span text, const struct wm_reader_options *options, struct wm_buf *want)
 {
+	bool is_tsv = options->format == WM_FORMAT_TSV, has_escapes = options->refuse_value == NULL;
 	struct csv_model model = { 0 };
 	struct wm_span header = { NULL, 0 };
 	uint64_t line = 1;
@@ -1030,7 +1031,7 @@ model_csv(struct wm_span text, const struct wm_reader_options *options, struct w
 	wm_buf_init(&model.fields, WM_BUF_UNBOUNDED);
 	for (size_t next; at < text.len; line += lines_of(text, at, next), at = next) {
 		model.bound = SIZE_MAX;
-		next = csv_model_read(&model, text, ',', at);
+		next = is_tsv ? tsv_model_read(&model, text, has_escapes, at) : csv_model_read(&model, text, ',', at);
 		struct wm_span content = wm_cut_content(wm_span(text.data + at, next - at));
 		bool is_long = content.len > limit, has_ended = text.data[next - 1] == '\n' && !model.is_open;
 		if (!is_long && !has_ended && (options->keeps_partial || (options->keeps_quoted && model.is_open)))
@@ -1046,10 +1047,15 @@ model_csv(struct wm_span text, const struct wm_reader_options *options, struct w
 			wm_buf_addf(want, "%.*s ", (int)model.fields.len, model.fields.data);
 			continue;
 		}
-		wm_buf_add_text(want, is_long ? "!too-long " : model.is_malformed ? "!malformed-csv " : "!ragged ");
+		wm_buf_add_text(want,
+			is_long                       ? "!too-long "
+				: !model.is_malformed ? "!ragged "
+				: is_tsv              ? "!malformed-tsv "
+						      : "!malformed-csv ");
 		if (is_long) {
 			model.bound = at + limit;
-			csv_model_read(&model, text, ',', at);
+			(void)(is_tsv ? tsv_model_read(&model, text, has_escapes, at)
+				      : csv_model_read(&model, text, ',', at));
 		}
 		next = line_end_of(text, model.quoted > at ? model.quoted : at);
 	}
@@ -1134,6 +1140,58 @@ test_csv_against_model(void)
 		}
 	}
 	tap_ok(is_well, "random CSV, any read sizes: records, rejects and lines as the model has them");
+	wm_buf_release(&text);
+	wm_buf_release(&want);
+}
+
+static void
+ignore_value(struct wm_span value)
+{
+	(void)value;
+}
+
+static void
+test_tsv_against_model(void)
+{
+	static const char *const headers[] = { "a\tb\n", "a\tb\r\n", "\n\r\na\tb\n", "\xef\xbb\xbf\x61\tb\r\n" };
+	static const char *const pieces[] = { "a\tb", "x", "\"", "\t", "\n", "\r\n", "\r", "1\t2\n", "\\", "\\t",
+		"\\\n", "\\\r\n", "\\\\", "\\\t", "y\tz\r\n", "\"q\"\tC:\\dir\n" };
+	uint64_t random = 17;
+	struct wm_buf text, want;
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 20000 && is_well; i++) {
+		size_t header = tap_random(&random) % 4, limit = i % 3 == 0 ? 9 + tap_random(&random) % 12 : 1000;
+		struct job job = { .wants = "a b", .options = { .format = WM_FORMAT_TSV, .record_bytes_max = limit } };
+
+		job.options.keeps_partial = i % 5 == 1;
+		job.options.keeps_quoted = i % 5 >= 3;
+		job.options.refuse_value = i % 7 == 0 ? ignore_value : NULL;
+
+		wm_buf_reset(&text);
+		wm_buf_reset(&want);
+		wm_buf_add_text(&text, headers[header]);
+		for (uint64_t n = tap_random(&random) % 24; n-- > 0;)
+			wm_buf_add_text(&text, pieces[tap_random(&random) % 16]);
+		job.inputs[0] = wm_buf_span(&text);
+		size_t mark = header == 3 ? 3 : 0;
+		size_t taken = mark + model_csv(wm_span(text.data + mark, text.len - mark), &job.options, &want);
+		for (size_t k = 0; k < 3 && is_well; k++) {
+			job.options.read_bytes_max = k == 0 ? 0 : 1 + tap_random(&random) % (k == 1 ? 3 : 30);
+			wm_buf_reset(&got);
+			size_t got_taken = read_as_model(&job);
+			is_well = wm_span_equal(wm_buf_span(&got), wm_buf_span(&want)) && got_taken == taken;
+			if (!is_well)
+				printf("# limit %zu, reads of %zu, keeps %d %d, text '%.*s'\n# got  %zu: %.*s\n# want "
+				       "%zu: %.*s\n",
+					limit, job.options.read_bytes_max, job.options.keeps_partial,
+					job.options.keeps_quoted, (int)text.len, text.data, got_taken, (int)got.len,
+					got.data, taken, (int)want.len, want.data);
+		}
+	}
+	tap_ok(is_well, "random TSV, any read sizes: records, rejects and lines as the model has them");
 	wm_buf_release(&text);
 	wm_buf_release(&want);
 }
@@ -1499,6 +1557,7 @@ main(void)
 	test_limit();
 	test_long();
 	test_csv_against_model();
+	test_tsv_against_model();
 	test_many_rows();
 	test_ndjson_against_model();
 	test_pipe();

@@ -66,8 +66,9 @@ header(struct wm_stamps *stamps, const char *line)
 static void
 test_csv(void)
 {
-	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n" }, tsv = { WM_FORMAT_TSV, '\t', "\r\n" },
-					  semicolon = { WM_FORMAT_CSV, ';', "\n" };
+	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n", NULL },
+					  tsv = { WM_FORMAT_TSV, '\t', "\r\n", NULL },
+					  semicolon = { WM_FORMAT_CSV, ';', "\n", NULL };
 	struct wm_stamps stamps;
 
 	begin(&stamps, &csv, "a b", "_t _w");
@@ -105,7 +106,7 @@ test_csv(void)
 static void
 test_json(void)
 {
-	static const struct wm_row_format json = { WM_FORMAT_NDJSON, ',', "\n" };
+	static const struct wm_row_format json = { WM_FORMAT_NDJSON, ',', "\n", NULL };
 	struct wm_stamps stamps;
 
 	begin(&stamps, &json, "", "_t _w");
@@ -141,8 +142,9 @@ lone(const struct wm_row_format *format, size_t columns_count, size_t place)
 static void
 test_lone(void)
 {
-	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n" }, tsv = { WM_FORMAT_TSV, '\t', "\r\n" },
-					  json = { WM_FORMAT_NDJSON, ',', "\n" };
+	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n", NULL },
+					  tsv = { WM_FORMAT_TSV, '\t', "\r\n", NULL },
+					  json = { WM_FORMAT_NDJSON, ',', "\n", NULL };
 
 	tap_span(lone(&csv, 4, 3), ",,,7\n", "punctuation in CSV");
 	tap_span(lone(&csv, 3, 0), "7,,\n", "in its first column");
@@ -155,7 +157,7 @@ test_lone(void)
 static void
 test_random(void)
 {
-	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n" };
+	static const struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n", NULL };
 	static const char *const fields[] = { "", "x", "\"\"", "\"a,b\"", "\"q\"\"q\"", " y ", "\"\n\"" };
 	uint64_t seed = 20;
 	bool is_well = true;

@@ -26,7 +26,7 @@ static void
 check_row(enum wm_format kind, char delimiter, const char *line_end, const char *first, const char *second,
 	const char *want)
 {
-	struct wm_row_format format = { kind, delimiter, line_end };
+	struct wm_row_format format = { kind, delimiter, line_end, NULL };
 	struct wm_buf out;
 
 	wm_buf_init(&out, WM_BUF_UNBOUNDED);
@@ -41,7 +41,7 @@ check_row(enum wm_format kind, char delimiter, const char *line_end, const char 
 static void
 test_rows(void)
 {
-	struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n" }, ndjson = { WM_FORMAT_NDJSON, 0, "\r\n" };
+	struct wm_row_format csv = { WM_FORMAT_CSV, ',', "\n", NULL }, ndjson = { WM_FORMAT_NDJSON, 0, "\r\n", NULL };
 	struct wm_buf out;
 
 	check_row(WM_FORMAT_CSV, ',', "\n", "x", "y z", "x,y z\n");
@@ -49,7 +49,9 @@ test_rows(void)
 	check_row(WM_FORMAT_CSV, ',', "\n", "b,1", "say \"hi\"", "\"b,1\",\"say \"\"hi\"\"\"\n");
 	check_row(WM_FORMAT_CSV, ',', "\n", "a\nb", "a\rb", "\"a\nb\",\"a\rb\"\n");
 	check_row(WM_FORMAT_CSV, ';', "\n", "b,1", "2;3", "b,1;\"2;3\"\n");
-	check_row(WM_FORMAT_TSV, ',', "\n", "b,1", "2\t3", "b,1\t\"2\t3\"\n");
+	check_row(WM_FORMAT_TSV, ',', "\n", "b,1", "2\t3", "b,1\t2\\t3\n");
+	check_row(WM_FORMAT_TSV, ',', "\n", "\"b\"", "C:\\dir\\", "\"b\"\tC:\\dir\\\\\n");
+	check_row(WM_FORMAT_TSV, ',', "\n", "", NULL, "\n");
 	check_row(WM_FORMAT_CSV, ',', "\n", "", NULL, "\"\"\n");
 	check_row(WM_FORMAT_CSV, ',', "\n", "", "", ",\n");
 	check_row(WM_FORMAT_CSV, ',', "\n", "\"", NULL, "\"\"\"\"\n");
@@ -80,8 +82,9 @@ static void
 test_whole_rows(void)
 {
 	static const char bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789,;\t\"\n\r";
-	static const struct wm_row_format formats[] = { { WM_FORMAT_CSV, ',', "\n" }, { WM_FORMAT_CSV, ';', "\r\n" },
-		{ WM_FORMAT_CSV, '5', "\n" }, { WM_FORMAT_TSV, ',', "\n" }, { WM_FORMAT_NDJSON, 0, "\n" } };
+	static const struct wm_row_format formats[] = { { WM_FORMAT_CSV, ',', "\n", NULL },
+		{ WM_FORMAT_CSV, ';', "\r\n", NULL }, { WM_FORMAT_CSV, '5', "\n", NULL },
+		{ WM_FORMAT_TSV, ',', "\n", NULL }, { WM_FORMAT_NDJSON, 0, "\n", NULL } };
 	uint64_t random = 9;
 	bool is_well = true;
 	struct wm_buf got, want;
@@ -129,7 +132,7 @@ static void
 test_long_rows(void)
 {
 	static char text[20000];
-	struct wm_row_format format = { WM_FORMAT_CSV, ',', "\n" };
+	struct wm_row_format format = { WM_FORMAT_CSV, ',', "\n", NULL };
 	bool is_well = true;
 	struct wm_buf got, want;
 
