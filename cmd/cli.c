@@ -48,6 +48,9 @@ static const struct cli_option input_options[] = {
 	{ 'i', "input-format", "auto|csv|tsv|ndjson|clf|logfmt|lines",
 		"format of the input (default: by its first bytes)", CLI_CHOICE, AT(input_format), CLI_SCREEN },
 	{ 'd', "delimiter", "C", "CSV delimiter: one byte, or \\t", CLI_TEXT, AT(delimiter), CLI_SCREEN },
+	{ 0, "tsv-escapes", "backslash|none",
+		"TSV: \\t, \\n, \\r, \\\\ are read and written (default), or bytes stand as they are", CLI_CHOICE,
+		AT(tsv_escapes), CLI_ALL },
 	{ 0, "columns", "NAMES", "names of the columns of CSV without a header; @FILE: from FILE's first line",
 		CLI_NAMES, AT(columns), CLI_ALL },
 	{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG, AT(no_header),
@@ -883,6 +886,21 @@ answer_version(const struct cli_tool *tool)
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	wm_buf_addf(&text, "%s " WM_VERSION "\n", tool->name);
 	cli_answer(&text);
+}
+
+void
+cli_refuse_value(struct wm_span value)
+{
+	struct wm_err err;
+	struct wm_buf text;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_shown(value, &text);
+	(void)wm_err_set(&err, WM_ERR_DATA,
+		"--tsv-escapes none: '%.*s' holds a tab or line end, and so cannot be a field of TSV: leave the option "
+		"out, or write -o csv",
+		(int)text.len, text.data);
+	cli_die(&err);
 }
 
 /* ---- what the common options can check by themselves ---- */

@@ -62,6 +62,9 @@ struct cli_delay {
 	const char *others; /* "web2=10s,web3=1m", checked; NULL: none */
 };
 
+/* With --tsv-escapes none: a value cannot stand in TSV. Ends the process with status 1. */
+void cli_refuse_value(struct wm_span value);
+
 /* The next of these; false when none is left. *rest begins as wm_span_of(others). The name keeps its escapes. */
 bool cli_next_source_delay(struct wm_span *rest, struct wm_span *name, int64_t *delay_us);
 
@@ -128,6 +131,7 @@ enum cli_output_format { CLI_OUTPUT_SAME, CLI_OUTPUT_CSV, CLI_OUTPUT_TSV, CLI_OU
 enum cli_progress { CLI_PROGRESS_AUTO, CLI_PROGRESS_BAR, CLI_PROGRESS_JSON, CLI_PROGRESS_NONE };
 enum cli_order { CLI_ORDER_GIVEN, CLI_ORDER_TIME };
 enum cli_resume { CLI_RESUME_AUTO, CLI_RESUME_REPLAY, CLI_RESUME_PREV };
+enum cli_tsv_escapes { CLI_TSV_BACKSLASH, CLI_TSV_NONE };
 enum cli_unmatched { CLI_UNMATCHED_REJECT, CLI_UNMATCHED_SKIP };
 
 /*
@@ -138,6 +142,7 @@ struct cli_common {
 	/* input */
 	int input_format;      /* enum wm_format */
 	const char *delimiter; /* as typed; its byte is in delimiter_byte */
+	int tsv_escapes;       /* enum cli_tsv_escapes */
 	const char *columns;   /* names, or "@FILE" */
 	bool no_header;
 	const char *pattern; /* of -i lines */

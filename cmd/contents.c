@@ -136,7 +136,7 @@ format_of(struct wm_span layout)
 {
 	uint8_t first = layout.len == 0 ? 0 : (uint8_t)layout.data[0];
 
-	return first <= WM_FORMAT_LINES ? (enum wm_format)first : WM_FORMAT_AUTO;
+	return wm_reader_format_kept(first);
 }
 
 static bool

@@ -293,6 +293,8 @@ explain_input(struct explanation *e)
 		wm_buf_add_text(&e->text, ", one after the other, in the order of their first event times.");
 	else
 		wm_buf_add_text(&e->text, ", one after the other, as named: together they are one stream.");
+	if (common->tsv_escapes == CLI_TSV_NONE)
+		wm_buf_add_text(&e->text, " In TSV a backslash is a letter: each tab and each line end parts.");
 	end_paragraph(e, "Input");
 }
 

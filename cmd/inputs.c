@@ -81,6 +81,7 @@ new_reader(const struct inputs *inputs)
 	struct wm_reader_options options = {
 		.format = (enum wm_format)common->input_format,
 		.delimiter = common->delimiter_byte,
+		.refuse_value = common->tsv_escapes == CLI_TSV_NONE ? cli_refuse_value : NULL,
 		.no_header = common->no_header,
 		.columns = common->columns,
 		.pattern = common->pattern,

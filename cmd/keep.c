@@ -182,6 +182,7 @@ add_common(struct keep_options *options, const struct cli_common *common)
 {
 	keep_option(options, "--columns", common->columns);
 	keep_option_flag(options, "--no-header", common->no_header);
+	keep_option(options, "--tsv-escapes", common->tsv_escapes == CLI_TSV_NONE ? "none" : NULL);
 	keep_option(options, "--pattern", common->pattern);
 	keep_option_flag(options, "--merge", common->merge);
 	keep_option(options, "--time", common->time_column);
@@ -352,6 +353,36 @@ close_section(const struct keep *keep, enum wm_checkpoint_part part, bool is_dec
 	cli_die(&err);
 }
 
+/* Whether something that came from the fields of records is kept: an operator's keys and values, names of sources. */
+static bool
+holds_texts(const struct keep *keep, const struct keep_stream *stream)
+{
+	const struct keep_state *state = keep->state;
+
+	return (state != NULL && state->holds_texts != NULL && state->holds_texts(state->self)) ||
+		(keep->common->source_column != NULL && stream->sources->combine.sources_count > 0);
+}
+
+/* Texts that were read from TSV when it had quotes would not be equal to those that are read now. */
+static void
+check_texts(const struct keep *keep)
+{
+	struct wm_err err;
+
+	for (size_t i = 0; i < keep->streams_count; i++) {
+		const struct keep_stream *stream = &keep->streams[i];
+
+		if (!wm_reader_had_quotes(inputs_layout(stream->inputs)) || !holds_texts(keep, stream))
+			continue;
+		(void)wm_err_set(&err, WM_ERR_IO,
+			"%s: holds texts of TSV from when that had quotes, which are letters now: read on with -i csv "
+			"-d "
+			"'\\t', as it was read then, or name another checkpoint",
+			keep->common->checkpoint);
+		cli_die(&err);
+	}
+}
+
 static void
 decode_state(struct keep *keep)
 {
@@ -361,6 +392,7 @@ decode_state(struct keep *keep)
 
 	open_section(keep, WM_CHECKPOINT_STAT, version, &in);
 	close_section(keep, WM_CHECKPOINT_STAT, is_anew || keep->state->decode(keep->state->self, &in), &in);
+	check_texts(keep);
 }
 
 /*

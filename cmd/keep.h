@@ -45,6 +45,7 @@ struct keep_state {
 	void (*encode)(void *self, struct wm_buf *out);
 	bool (*decode)(void *self, struct wm_get *in); /* into a new one of the same options */
 	size_t (*bytes)(const void *self);             /* what it takes in memory, near enough; NULL: next to nothing */
+	bool (*holds_texts)(const void *self);         /* whether it has keys, values or rows; NULL: it never has */
 	bool is_bound_by_delay;                        /* what the watermark has passed is forgotten */
 	const char *bound;     /* what else bounds it, for a message: "fewer keys (-g)"; NULL: nothing */
 	bool writes_anew;      /* results of a run are those of all runs: they may take the place of what is there */

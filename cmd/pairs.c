@@ -759,6 +759,12 @@ pairs_put(struct pairs *p, const struct wm_join_row *row, const struct wm_value 
 		wait_for_columns(p, row, stamps);
 }
 
+bool
+pairs_has_waiting(const struct pairs *p)
+{
+	return p->waiting.len != 0;
+}
+
 void
 pairs_encode(const struct pairs *p, struct wm_buf *out)
 {

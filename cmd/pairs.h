@@ -63,6 +63,9 @@ struct pairs_kept pairs_kept(struct wm_span bytes);
 void pairs_put_punctuation(struct pairs *pairs, const struct wm_value *watermark);
 
 /* Rows that were put and wait for the columns of a side: what is kept of them, at the end, for the same sides and options. */
+/* Whether rows wait for the columns of both sides to be known. */
+bool pairs_has_waiting(const struct pairs *pairs);
+
 void pairs_encode(const struct pairs *pairs, struct wm_buf *out);
 WM_MUST_CHECK bool pairs_decode(struct pairs *pairs, struct wm_get *in);
 

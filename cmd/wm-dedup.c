@@ -185,6 +185,12 @@ bytes(const void *self)
 	return wm_dedup_bytes(((const struct deduper *)self)->dedup);
 }
 
+static bool
+holds_texts(const void *self)
+{
+	return wm_dedup_counts(((const struct deduper *)self)->dedup).keys > 0;
+}
+
 static struct keep_options
 kept_options(const struct options *opt)
 {
@@ -247,6 +253,7 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
+		.holds_texts = holds_texts,
 		.is_bound_by_delay = !opt.forever,
 		.bound = opt.forever                ? "--remember D instead of --forever"
 			: opt.remember.text != NULL ? "a shorter --remember"

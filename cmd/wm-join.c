@@ -623,6 +623,14 @@ bytes(const void *self)
 	return wm_join_bytes(((const struct joiner *)self)->join);
 }
 
+static bool
+holds_texts(const void *self)
+{
+	const struct joiner *j = self;
+
+	return state_of(j).groups > 0 || pairs_has_waiting(j->pairs);
+}
+
 /* Rows are held as the result shows them, so that its form is part of what they mean. */
 static struct keep_options
 kept_options(const struct joiner *j)
@@ -711,6 +719,7 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
+		.holds_texts = holds_texts,
 		.is_bound_by_delay = true,
 		.bound = opt.as_of >= 0        ? "--tolerance D"
 			: opt.tumbling != NULL ? "a shorter --tumbling"

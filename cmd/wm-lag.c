@@ -903,6 +903,12 @@ bytes(const void *self)
 	return wm_lag_bytes(*(struct wm_lag *const *)self);
 }
 
+static bool
+holds_texts(const void *self)
+{
+	return wm_lag_groups_count(*(struct wm_lag *const *)self) > 0;
+}
+
 static struct keep_options
 kept_options(const struct options *opt)
 {
@@ -972,6 +978,7 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
+		.holds_texts = holds_texts,
 		.bound = opt.group_by != NULL ? "fewer keys (-g)"
 			: opt.every != NULL   ? "a longer --every"
 					      : NULL,

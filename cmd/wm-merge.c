@@ -77,6 +77,9 @@ static const struct cli_option table[] = {
 	{ 'i', "input-format", "auto|csv|tsv|ndjson", "format of the input (default auto: by its first bytes)",
 		CLI_CHOICE, AT(common.input_format), CLI_SCREEN },
 	{ 'd', "delimiter", "C", "CSV delimiter: one byte, or \\t", CLI_TEXT, AT(common.delimiter), CLI_SCREEN },
+	{ 0, "tsv-escapes", "backslash|none",
+		"TSV: \\t, \\n, \\r, \\\\ are read and written (default), or bytes stand as they are", CLI_CHOICE,
+		AT(common.tsv_escapes), CLI_ALL },
 	{ 0, "columns", "NAMES", "names of the columns of CSV without a header; @FILE: from FILE's first line",
 		CLI_NAMES, AT(common.columns), CLI_ALL },
 	{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG, AT(common.no_header),
@@ -425,6 +428,7 @@ new_reader(const struct plan *plan)
 	const struct wm_reader_options options = {
 		.format = (enum wm_format)common->input_format,
 		.delimiter = common->delimiter_byte,
+		.refuse_value = common->tsv_escapes == CLI_TSV_NONE ? cli_refuse_value : NULL,
 		.no_header = common->no_header,
 		.columns = common->columns,
 		.record_bytes_max = common->record_limit,

@@ -128,6 +128,12 @@ bytes(const void *self)
 	return wm_sort_bytes(((const struct sorter *)self)->sort);
 }
 
+static bool
+holds_texts(const void *self)
+{
+	return wm_sort_count(((const struct sorter *)self)->sort) > 0;
+}
+
 static _Noreturn void
 explain(const struct options *opt)
 {
@@ -179,6 +185,7 @@ main(int argc, char **argv)
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
+		.holds_texts = holds_texts,
 		.is_bound_by_delay = !opt.merge_sorted,
 		.is_gone_by_flush = true,
 	};

@@ -96,6 +96,7 @@ struct engine {
 	struct wm_sessions *sessions; /* --session; else NULL */
 	int64_t gap_us;               /* of all rows; 0: of each its own, in the reading number gap_reading */
 	size_t gap_reading;
+	bool keeps_texts; /* keys, or values of columns as they came */
 };
 
 static void
@@ -390,6 +391,16 @@ bytes(const void *self)
 	return op->windowing != NULL ? wm_windowing_bytes(op->windowing) : wm_sessions_bytes(op->sessions);
 }
 
+static bool
+holds_texts(const void *self)
+{
+	const struct engine *op = self;
+	struct wm_windowing_counts counts =
+		op->windowing != NULL ? wm_windowing_counts(op->windowing) : wm_sessions_counts(op->sessions);
+
+	return op->keeps_texts && counts.groups > 0;
+}
+
 static struct keep_options
 kept_options(const struct options *opt)
 {
@@ -474,12 +485,16 @@ main(int argc, char **argv)
 	if (opt.mode == WM_MODE_COMPLETE && opt.common.trigger == NULL)
 		opt.common.trigger_word = CLI_TRIGGER_EOF;
 
+	op.keeps_texts = opt.group_by != NULL;
+	for (size_t i = 0; i < wm_agg_outputs_count(agg); i++)
+		op.keeps_texts |= wm_agg_output_keeps_texts(agg, i);
 	const struct keep_state state = {
 		.self = &op,
 		.version = 1,
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
+		.holds_texts = holds_texts,
 		.is_bound_by_delay = opt.mode != WM_MODE_COMPLETE,
 		.bound = opt.group_by != NULL ? "fewer keys (-g)" : NULL,
 		.writes_anew = opt.mode == WM_MODE_COMPLETE,

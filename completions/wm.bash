@@ -15,6 +15,7 @@ _wm_common_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --no-header
 --pattern @kubectl|@syslog|@haproxy
 --unmatched reject|skip
+--tsv-escapes backslash|none
 --record-limit SIZE
 -t --time COLUMN
 --time-format auto|iso|s|ms|us|ns|clf|rfc2822
@@ -165,6 +166,7 @@ _wm_merge_options='
 -d --delimiter C
 --columns NAMES
 --no-header
+--tsv-escapes backslash|none
 --record-limit SIZE
 --in-place
 --backup SUFFIX

@@ -596,3 +596,28 @@ wm-window: no record had the column 'mss': did you mean 'ms'?"
 	run -0 "$bin/wm-window" -q -t ts --tumbling 10s -a avg:v fractions.csv
 	assert_line --index 1 --regexp ',1\.250030864195$'
 }
+
+@test "--tsv-escapes none: a value that TSV cannot hold ends the run, in every tool" {
+	local why="--tsv-escapes none: 'a\\x09b' holds a tab or line end, and so cannot be a field of TSV: leave the option out, or write -o csv"
+	printf 'ts,k,v\n1764410400,"a\tb",1\n' >in.csv
+	printf 'ts,k,v\n1764410400,"a\tb",1\n' >right.csv
+	fails() {
+		run -1 --separate-stderr "$bin/$1" "${@:2}" --tsv-escapes none -o tsv
+		assert_equal "$stderr" "$1: $why"
+	}
+	fails wm-window -t ts -w 0s --tumbling 1m -g k in.csv
+	fails wm-window -t ts -w 0s --tumbling 1m -a first:k in.csv
+	fails wm-stamp -t ts -w 0s in.csv
+	fails wm-sort -t ts -w 0s in.csv
+	fails wm-dedup -t ts -w 1m -k k in.csv
+	fails wm-lag -t ts -g k in.csv
+	fails wm-join -t ts -w 0s -k k --between 0s,0s in.csv right.csv
+	fails wm-merge -k ts,k --sum v in.csv right.csv
+	# a TSV input fixes the layout of a CSV one behind it
+	printf 'ts\tk\tv\n1764410399\tx\t1\n' >first.tsv
+	run -1 --separate-stderr "$bin/wm-sort" -t ts -w 0s --tsv-escapes none first.tsv in.csv
+	assert_equal "$stderr" "wm-sort: $why"
+	# with escapes nothing is wrong
+	run -0 "$bin/wm-join" -t ts -w 0s -k k --between 0s,0s -o tsv in.csv right.csv
+	assert_line --index 1 $'1764410400\ta\\tb\t1\t1764410400\t1'
+}

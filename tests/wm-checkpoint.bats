@@ -114,6 +114,56 @@ misused() {
 	done
 }
 
+# The files in tests/golden/checkpoint/v1/tsv are of in.tsv, made when TSV had quotes. tsv_line NAME: with what.
+tsv_line() {
+	case $1 in
+	sums) line=(wm-window -q -t time -w 20s --tumbling 1m -a "count,sum:n") ;;
+	keys) line=(wm-window -q -t time -w 20s --tumbling 1m -g host) ;;
+	max) line=(wm-window -q -t time -w 20s --tumbling 1m -a max:host) ;;
+	dedup) line=(wm-dedup -q -t time -w 20s -k host) ;;
+	sort) line=(wm-sort -q -t time -w 20s) ;;
+	stamp) line=(wm-stamp -q -t time -w 20s) ;;
+	source) line=(wm-stamp -q -t time -w 20s --source host) ;;
+	esac
+}
+
+# tsv_goes_on NAME OPTION...: from a golden file, to what one run of CSV with tabs gives.
+tsv_goes_on() {
+	local line name=$1 files=$BATS_TEST_DIRNAME/golden/checkpoint/v1/tsv
+	shift
+	tsv_line "$name"
+	rm -f st st.lock st.prev
+	cp "$files/in.tsv" in.tsv
+	cp "$files/$name.ckpt" st
+	cp "$files/$name.out" out
+	printf '2025-11-29T10:00:59.75Z\ta\t8\n2025-11-29T10:05:00Z\tb\t16\n' >>in.tsv
+	"${line[@]}" "$@" -C st --eof flush in.tsv >>out || return
+	"${line[@]}" -i csv -d '\t' in.tsv >want
+	cmp want out
+}
+
+@test "golden files of TSV from when it had quotes: refused where texts are held, and read on as CSV" {
+	for name in sums stamp; do
+		tsv_goes_on "$name"
+	done
+	for name in keys max dedup sort source; do
+		run -3 --separate-stderr tsv_goes_on "$name"
+		assert_regex "$stderr" "^wm-[a-z]*: st: holds texts of TSV from when that had quotes, which are letters now: read on with -i csv -d '\\\\t', as it was read then, or name another checkpoint\$"
+		tsv_goes_on "$name" -i csv -d '\t'
+	done
+	# what is made now goes on, as TSV, and only with the same escapes
+	rm -f st st.lock st.prev
+	tsv_line keys
+	head -n 2 in.tsv >part.tsv
+	"${line[@]}" -C st part.tsv >out
+	cp in.tsv part.tsv
+	run -3 --separate-stderr "${line[@]}" -C st --tsv-escapes none part.tsv
+	assert_regex "$stderr" "^wm-window: st: was made without --tsv-escapes, and this run is with --tsv-escapes none"
+	"${line[@]}" -C st --eof flush part.tsv >>out || [ $? -eq 1 ]
+	"${line[@]}" -i tsv in.tsv >want || [ $? -eq 1 ]
+	cmp want out
+}
+
 # ---- show, dump ----
 
 @test "nothing is changed, and no lock is taken" {

@@ -173,6 +173,12 @@ wm_agg_output_is_chosen(const struct wm_agg *agg, size_t output)
 	return (agg->outputs[output].function->parts & chosen) != 0;
 }
 
+bool
+wm_agg_output_keeps_texts(const struct wm_agg *agg, size_t output)
+{
+	return agg->outputs[output].function->needs == WM_NEEDS_VALUE;
+}
+
 enum wm_kind
 wm_agg_cell_print(const struct wm_agg *agg, const void *cell, size_t output, int64_t window_us, struct wm_buf *out)
 {

@@ -80,6 +80,9 @@ bool wm_agg_output_is_zero_for_none(
 bool wm_agg_output_is_chosen(
 	const struct wm_agg *agg, size_t output); /* min, max, first, last: a field of the data, not computed */
 
+/* Whether cells keep for it what texts say, or hashes of these: the least, the first, distinct values. */
+bool wm_agg_output_keeps_texts(const struct wm_agg *agg, size_t output);
+
 size_t wm_agg_cell_bytes(const struct wm_agg *agg); /* a multiple of 16 */
 void wm_agg_cell_init(const struct wm_agg *agg, void *cell);
 

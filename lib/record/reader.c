@@ -84,6 +84,7 @@ struct wm_reader {
 	enum wm_format format;
 	char delimiter;
 	const char *line_end;
+	bool had_quotes; /* it was kept as TSV when that had quotes */
 	struct wm_buf header_line;
 	struct wm_header columns; /* count 0: not known yet */
 	char *first_name;         /* of the input that has fixed all this; NULL: none yet */
@@ -1147,13 +1148,40 @@ wm_reader_adopt(struct wm_reader *reader, const struct wm_reader *from)
 	return true;
 }
 
+/*
+ * A format as it is kept. TSV had quotes once, and was 2: a reader of CSV with tabs goes on with that as it was begun, another one has to know
+ * (wm_reader_had_quotes).
+ */
+#define KEPT_TSV_WITH_QUOTES 2
+#define KEPT_TSV 7
+
+static uint8_t
+kept_format(enum wm_format format)
+{
+	return format == WM_FORMAT_TSV ? KEPT_TSV : (uint8_t)format;
+}
+
+enum wm_format
+wm_reader_format_kept(uint8_t kept)
+{
+	return kept == KEPT_TSV ? WM_FORMAT_TSV : kept <= WM_FORMAT_LINES ? (enum wm_format)kept : WM_FORMAT_AUTO;
+}
+
+/* For this reader. */
+static enum wm_format
+format_kept(const struct wm_reader *reader, uint8_t kept)
+{
+	return kept == KEPT_TSV_WITH_QUOTES && reader->options.format == WM_FORMAT_CSV ? WM_FORMAT_CSV
+										       : wm_reader_format_kept(kept);
+}
+
 /* u8 format · u8 delimiter · flag CR LF · text header · text name of the first input · varint columns · text each; nothing: none is known. */
 void
 wm_reader_encode_layout(const struct wm_reader *reader, struct wm_buf *out)
 {
 	if (reader->first_name == NULL)
 		return;
-	wm_put_u8(out, (uint8_t)reader->format);
+	wm_put_u8(out, kept_format(reader->format));
 	wm_put_u8(out, (uint8_t)reader->delimiter);
 	wm_put_u8(out, reader->line_end[0] == '\r');
 	wm_put_span(out, wm_buf_span(&reader->header_line));
@@ -1169,11 +1197,12 @@ wm_reader_decode_layout(struct wm_reader *reader, struct wm_get *in)
 	assert(reader->name == NULL && reader->first_name == NULL);
 	if (wm_get_left(in) == 0)
 		return !in->failed;
-	uint8_t format = wm_get_u8(in), delimiter = wm_get_u8(in);
+	uint8_t kept = wm_get_u8(in), delimiter = wm_get_u8(in);
+	enum wm_format format = format_kept(reader, kept);
 	bool is_crlf = wm_get_u8(in) != 0;
 	struct wm_span header = wm_get_span(in), first_name = wm_get_span(in);
 	uint64_t count = wm_get_varint(in);
-	if (in->failed || format == WM_FORMAT_AUTO || format > WM_FORMAT_LINES || count > WM_COLUMNS_MAX ||
+	if (in->failed || format == WM_FORMAT_AUTO || count > WM_COLUMNS_MAX ||
 		is_text_lines(format) != is_text_lines(reader->options.format))
 		return false;
 	struct wm_span *names = wm_calloc((size_t)count + 1, sizeof(*names));
@@ -1181,7 +1210,8 @@ wm_reader_decode_layout(struct wm_reader *reader, struct wm_get *in)
 		names[i] = wm_get_span(in);
 	if (!in->failed) {
 		wm_header_take(&reader->columns, names, (size_t)count);
-		reader->format = (enum wm_format)format;
+		reader->format = format;
+		reader->had_quotes = format == WM_FORMAT_TSV && kept == KEPT_TSV_WITH_QUOTES;
 		reader->delimiter = (char)delimiter;
 		reader->line_end = is_crlf ? "\r\n" : "\n";
 		wm_buf_add(&reader->header_line, header.data, header.len);
@@ -1750,7 +1780,7 @@ wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
 	}
 	wm_put_u8(out, is_in_too_long ? INPUT_IN_TOO_LONG : INPUT_IN_RECORDS);
 	wm_put_u8(out, 0);
-	wm_put_u8(out, (uint8_t)reader->input_format);
+	wm_put_u8(out, kept_format(reader->input_format));
 	wm_put_u8(out, (uint8_t)reader->input_delimiter);
 	wm_put_u8(out, reader->input_line_end[0] == '\r');
 	wm_put_u8(out, has_header);
@@ -1764,16 +1794,17 @@ decode_input(struct wm_reader *reader, struct wm_span text)
 	struct wm_get in;
 
 	wm_get_init(&in, text);
-	uint8_t begun = wm_get_u8(&in), state = wm_get_u8(&in), format = wm_get_u8(&in), delimiter = wm_get_u8(&in);
+	uint8_t begun = wm_get_u8(&in), state = wm_get_u8(&in), kept = wm_get_u8(&in), delimiter = wm_get_u8(&in);
+	enum wm_format format = format_kept(reader, kept);
 	bool is_crlf = wm_get_u8(&in) != 0, has_header = wm_get_u8(&in) != 0;
 	struct wm_span header = wm_get_span(&in);
 
 	if (in.failed || begun == INPUT_NEW || state > WM_CUT_MALFORMED || format == WM_FORMAT_AUTO ||
-		format > WM_FORMAT_LINES || is_text_lines(format) != is_text_lines(reader->options.format) ||
+		is_text_lines(format) != is_text_lines(reader->options.format) ||
 		has_header == (reader->options.no_header || format >= WM_FORMAT_NDJSON))
 		return false;
 	reader->go_on.is_skipping = begun == INPUT_IN_TOO_LONG;
-	reader->input_format = (enum wm_format)format;
+	reader->input_format = format;
 	reader->input_delimiter = (char)delimiter;
 	reader->input_line_end = is_crlf ? "\r\n" : "\n";
 	wm_buf_reset(&reader->input_header);
@@ -2152,6 +2183,12 @@ wm_reader_long_record(const struct wm_reader *reader, struct wm_reader_lines *li
 {
 	*lines = reader->long_record;
 	return lines->first != 0;
+}
+
+bool
+wm_reader_had_quotes(const struct wm_reader *reader)
+{
+	return reader->had_quotes;
 }
 
 uint64_t

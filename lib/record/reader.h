@@ -171,6 +171,12 @@ void wm_reader_open_at(struct wm_reader *reader, int fd, const char *name, const
 void wm_reader_encode_layout(const struct wm_reader *reader, struct wm_buf *out);
 WM_MUST_CHECK bool wm_reader_decode_layout(struct wm_reader *reader, struct wm_get *in);
 
+/* The format of a layout by its first byte, for who has no reader; WM_FORMAT_AUTO: there is none such. */
+enum wm_format wm_reader_format_kept(uint8_t kept);
+
+/* Whether a layout was decoded of TSV from when that had quotes, and is not read as CSV now: texts of then may differ from those of the same bytes. */
+bool wm_reader_had_quotes(const struct wm_reader *reader);
+
 /*
  * The next thing in the current input. WM_READ_FAILED with WM_ERR_USAGE: a
  * header lacks a wanted column (the message names the nearest and lists the columns) or has it twice, a

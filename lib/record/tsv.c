@@ -146,8 +146,7 @@ wm_tsv_is_unfinished(struct wm_span text)
 bool
 wm_tsv_is_literal(struct wm_span value)
 {
-	for (size_t i = 0; i < value.len; i++)
-		if (value.data[i] == '\t' || value.data[i] == '\n' || value.data[i] == '\r')
-			return false;
-	return true;
+	return value.len == 0 ||
+		(memchr(value.data, '\t', value.len) == NULL && memchr(value.data, '\n', value.len) == NULL &&
+			value.data[value.len - 1] != '\r');
 }

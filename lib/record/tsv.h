@@ -38,7 +38,7 @@ void wm_tsv_put(struct wm_buf *out, struct wm_span value);
 /* Whether a text ends in a backslash that would take along what is put behind it. */
 bool wm_tsv_is_unfinished(struct wm_span text);
 
-/* Whether a field without escapes can hold a value. A CR could be taken for a part of the line end. */
+/* Whether a field without escapes can hold a value. A CR at its end could be taken for a part of the line end. */
 bool wm_tsv_is_literal(struct wm_span value);
 
 #endif

@@ -319,6 +319,7 @@ DRAWS = {
     "plot": _flag,
     # Input
     "unmatched": _choice("reject", "skip"),
+    "tsv-escapes": _choice("backslash", "none"),
     "order": _choice("given", "time"),
     "merge": _flag,
     "files0-from": _side("names"),
@@ -387,6 +388,8 @@ NEEDS = {
 }
 # Inputs and tools that an option is refused for.
 UNFIT = {
+    # What TSV cannot hold without escapes ends the run.
+    "tsv-escapes": lambda c: c.stream.format != "tsv",
     "unmatched": lambda c: c.stream.format not in ("clf", "logfmt", "lines"),
     "time-reference": lambda c: True,
     "watermark-column": lambda c: c.has_delay,

@@ -146,8 +146,9 @@ main(void)
 	tap_ok(wm_tsv_is_unfinished(wm_span_of("a\\")) && wm_tsv_is_unfinished(wm_span_of("\\\\\\")) &&
 			!wm_tsv_is_unfinished(wm_span_of("a\\\\")) && !wm_tsv_is_unfinished(wm_span_of("")),
 		"a lone backslash at the end takes along what comes behind it");
-	tap_ok(wm_tsv_is_literal(wm_span_of("a\\t\"")) && !wm_tsv_is_literal(wm_span_of("a\tb")) &&
-			!wm_tsv_is_literal(wm_span_of("a\n")) && !wm_tsv_is_literal(wm_span_of("\r")),
+	tap_ok(wm_tsv_is_literal(wm_span_of("a\\t\"\rb")) && wm_tsv_is_literal(wm_span_of("")) &&
+			!wm_tsv_is_literal(wm_span_of("a\tb")) && !wm_tsv_is_literal(wm_span_of("a\n")) &&
+			!wm_tsv_is_literal(wm_span_of("\r")),
 		"what can stand in TSV without escapes");
 	test_round_trip();
 	test_pieces();
