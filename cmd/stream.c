@@ -26,17 +26,18 @@
 
 /* Event times */
 
-/* A date and a time of day with a blank between. */
+/* A date and a time of day with a blank between; without one of them there is no time. */
 static void
 join_time(struct stream *s, const struct wm_record *rec)
 {
 	const struct wm_value *date = &rec->fields[s->time_fields[0]], *clock = &rec->fields[s->time_fields[1]];
 
 	wm_buf_reset(&s->time_text);
-	wm_buf_add(&s->time_text, date->text.data, date->text.len);
-	if (date->text.len != 0 && clock->text.len != 0)
+	if (!wm_value_is_empty(date) && !wm_value_is_empty(clock)) {
+		wm_buf_add(&s->time_text, date->text.data, date->text.len);
 		wm_buf_add_byte(&s->time_text, ' ');
-	wm_buf_add(&s->time_text, clock->text.data, clock->text.len);
+		wm_buf_add(&s->time_text, clock->text.data, clock->text.len);
+	}
 	s->time_value = (struct wm_value){ wm_buf_span(&s->time_text), WM_KIND_TEXT };
 }
 

@@ -53,6 +53,13 @@ counts() { # of the results on standard input
 	run -2 "$bin/wm-window" -q -t day+clock+day --tumbling 1h in.csv
 }
 
+@test "date+time: a row that lacks one half has no time" {
+	printf 'day,clock\n2025-01-01,10:00:00\n2025-01-01,\n,10:00:00\n' >dt.csv
+	run -1 --separate-stderr "$bin/wm-window" -t day+clock --tumbling 1d dt.csv
+	assert_regex "$stderr" "2 no-time"
+	assert_line --index 1 '2025-01-01T00:00:00Z,2025-01-02T00:00:00Z,1'
+}
+
 @test "--repeated-hour: the earlier or the later of the two" {
 	printf 't\n2025-10-26 02:30:00\n' >in.csv
 	run -0 "$bin/wm-window" -q -t t --tz Europe/Berlin --tumbling 10m in.csv
