@@ -37,7 +37,7 @@ CMD := advice band cli contents explain expose held inputs keep matches memory m
 LIB := \
 	base/arena base/buf base/codec base/decimal base/err base/hash base/list base/mem base/near base/shown \
 	time/civil time/duration time/instant time/shape time/zone \
-	record/csv record/cut record/dialect record/display record/fields record/foreign record/header record/lines record/reader record/record record/scan record/stamps record/tsv record/writer \
+	record/csv record/cut record/dialect record/display record/fields record/foreign record/header record/lines record/nulls record/reader record/record record/scan record/stamps record/tsv record/writer \
 	event/combine event/guard event/pane event/trigger event/watermark event/window \
 	agg/agg agg/condition agg/distinct agg/function agg/part agg/partial agg/plan agg/quantile \
 	state/checkpoint state/expiry state/index state/keyed state/ordered state/places state/pool state/queue state/series state/shelves state/table \
@@ -47,7 +47,7 @@ LIB_CXX := record/ndjson
 UNIT := \
 	arena buf codec decimal err hash list mem near shown \
 	civil duration instant shape zone \
-	csv cut dialect display fields foreign header lines ndjson reader record scan stamps tsv writer \
+	csv cut dialect display fields foreign header lines ndjson nulls reader record scan stamps tsv writer \
 	combine guard pane trigger watermark window \
 	agg condition distinct function part partial plan quantile \
 	checkpoint expiry index keyed ordered places pool queue series shelves table walk \

@@ -59,6 +59,9 @@ static const struct cli_option input_options[] = {
 		AT(pattern), CLI_ALL },
 	{ 0, "unmatched", "reject|skip", "lines that are not of the format (default reject)", CLI_CHOICE, AT(unmatched),
 		CLI_ALL },
+	{ 0, "null", "LIST", "texts that are no value, as the empty field is: 'NA,NULL,\\N,-'", CLI_TEXT, AT(null),
+		CLI_ALL },
+	{ 0, "null-quoted", NULL, "CSV: where they stand in quotes too", CLI_FLAG, AT(null_quoted), CLI_ALL },
 	{ 0, "order", "given|time", "several FILEs: as named (default), or by their first event time", CLI_CHOICE,
 		AT(order), CLI_ALL },
 	{ 0, "merge", NULL, "several FILEs side by side, each with a watermark of its own", CLI_FLAG, AT(merge),
@@ -214,6 +217,8 @@ static const struct {
 	{ "input|file|files", "input-format", "name inputs without an option; their format is -i F" },
 	{ "output|output-file|outfile", "out", "write > FILE or --out FILE; the format is -o F" },
 	{ "separator|sep|fs|field-separator", "delimiter", "write -d C (--delimiter)" },
+	{ "na|na-values|nan|nil|none|missing|missing-values|null-value|null-values|null-string|nulls|nullstr", "null",
+		"write --null LIST, as in --null 'NA,NULL,-'" },
 	{ "header", "no-header", "the first line of CSV is one; where it is not: --columns NAMES or --no-header" },
 	{ "timezone|time-zone|zone", "tz", "write --tz ZONE" },
 	{ "date-format|timestamp-format|datetime-format|strptime", "time-format", "write --time-format F" },
@@ -1135,6 +1140,15 @@ read_names(struct cli_common *common)
 	}
 }
 
+static void
+check_nulls(struct cli_common *common)
+{
+	if (common->null_quoted && common->null == NULL)
+		cli_misuse("--null-quoted: no text is a missing value: name some with --null LIST");
+	if (common->null != NULL)
+		wm_nulls_parse(&common->nulls, common->null, common->null_quoted);
+}
+
 /* Last of the checks, as it reads the list of names. */
 static void
 check_inputs(struct cli_common *common)
@@ -1385,6 +1399,7 @@ check_common(const struct cli_tool *tool, struct cli_common *common)
 	if (common->compat != NULL && strcmp(common->compat, "spark") != 0)
 		refuse_choice("--compat", wm_span_of(common->compat), "spark");
 	common->is_spark = common->compat != NULL;
+	check_nulls(common);
 	check_inputs(common);
 }
 
@@ -1572,9 +1587,16 @@ cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options)
 		uses_check(common, true);
 }
 
+const struct wm_nulls *
+cli_nulls(const struct cli_common *common)
+{
+	return common->null == NULL ? NULL : &common->nulls;
+}
+
 void
 cli_release(struct cli_common *common)
 {
+	wm_nulls_release(&common->nulls);
 	if (common->zone != NULL)
 		wm_zone_close(common->zone);
 	common->zone = NULL;

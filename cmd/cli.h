@@ -19,6 +19,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/span.h"
+#include "lib/record/nulls.h"
 #include "lib/record/reader.h"
 #include "lib/record/record.h"
 #include "lib/time/duration.h"
@@ -147,6 +148,8 @@ struct cli_common {
 	bool no_header;
 	const char *pattern; /* of -i lines */
 	int unmatched;       /* enum cli_unmatched */
+	const char *null;    /* as typed; NULL: no text stands for a missing value */
+	bool null_quoted;
 	size_t record_limit;
 	int order; /* enum cli_order */
 	bool merge;
@@ -205,7 +208,8 @@ struct cli_common {
 	const char *state_limit; /* as typed */
 
 	/* Filled by cli_parse() from the above. */
-	char delimiter_byte; /* 0: not given */
+	char delimiter_byte;   /* 0: not given */
+	struct wm_nulls nulls; /* --null, where it was given */
 	enum cli_trigger_word trigger_word;
 	uint64_t trigger_rows;      /* of Nrows, at least 1 */
 	int64_t trigger_period_us;  /* of event:D and wall:D, above 0 */
@@ -232,6 +236,9 @@ struct cli_common {
  * moved to the front of argv. Of all inputs only the list of --files0-from is read (with --explain not even that). Exits: 2 on misuse, 0 after --help and --version (3 if standard output cannot be written).
  */
 void cli_parse(const struct cli_tool *tool, int argc, char **argv, void *options);
+
+/* The texts that stand for missing values; NULL: there are none. */
+const struct wm_nulls *cli_nulls(const struct cli_common *common);
 
 /* Gives back what cli_parse() opened and read. */
 void cli_release(struct cli_common *common);

@@ -265,6 +265,34 @@ is_reachable(const struct explanation *e)
 
 /* Paragraphs */
 
+/* Says what is read as no value, with --null. */
+static void
+add_nulls(const struct cli_common *common, struct wm_buf *out)
+{
+	const struct wm_nulls *nulls = cli_nulls(common);
+
+	wm_buf_add_text(out, nulls->count == 0 ? "The empty field is" : "The empty field");
+	for (size_t i = 0; i < nulls->count; i++) {
+		wm_buf_add_text(out, i + 1 == nulls->count ? " and '" : ", '");
+		wm_shown(nulls->texts[i], out);
+		wm_buf_add_byte(out, '\'');
+	}
+	wm_buf_addf(out, "%s no value, in keys too%s%s.", nulls->count == 0 ? "" : " are",
+		nulls->has_empty ? ", and so is the empty string of JSON" : "",
+		nulls->count == 0             ? ""
+			: nulls->takes_quoted ? ", with or without quotes in CSV"
+					      : "; in quotes of CSV they are texts");
+}
+
+void
+explain_nulls(const struct cli_common *common, struct wm_buf *out)
+{
+	if (common->null == NULL)
+		return;
+	add_nulls(common, out);
+	wm_buf_add_byte(out, '\n');
+}
+
 static void
 explain_input(struct explanation *e)
 {
@@ -295,6 +323,10 @@ explain_input(struct explanation *e)
 		wm_buf_add_text(&e->text, ", one after the other, as named: together they are one stream.");
 	if (common->tsv_escapes == CLI_TSV_NONE)
 		wm_buf_add_text(&e->text, " In TSV a backslash is a letter: each tab and each line end parts.");
+	if (common->null != NULL) {
+		wm_buf_add_byte(&e->text, ' ');
+		add_nulls(common, &e->text);
+	}
 	end_paragraph(e, "Input");
 }
 

@@ -27,6 +27,9 @@ struct explain_windowing {
 	bool is_partial;       /* states are written instead of values */
 };
 
+/* Appends what is read as no value, as a line: nothing without --null. Of every tool. */
+void explain_nulls(const struct cli_common *common, struct wm_buf *out);
+
 /* Appends the explanation to out (born WM_BUF_UNBOUNDED): paragraphs with a word in front, 80 columns wide. */
 void explain_windowing(const struct cli_common *common, const struct explain_windowing *op, struct wm_buf *out);
 

@@ -91,6 +91,7 @@ new_reader(const struct inputs *inputs)
 		.keeps_partial = keeps_partial(common),
 		.keeps_quoted = common->eof == CLI_EOF_TRIGGER,
 		.keeps_open = common->checkpoint != NULL,
+		.nulls = cli_nulls(common),
 	};
 	struct wm_reader *reader = wm_reader_new(&options, &err);
 

@@ -176,6 +176,22 @@ add_trigger(struct keep_options *options, const struct cli_common *common)
 	wm_buf_release(&text);
 }
 
+/* In one spelling for one meaning: in order, each text once. */
+static void
+add_nulls(struct keep_options *options, const struct cli_common *common)
+{
+	struct wm_buf text;
+
+	if (common->null == NULL)
+		return;
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_nulls_print(&common->nulls, &text);
+	wm_buf_add_byte(&text, '\0');
+	keep_option(options, "--null", text.data);
+	keep_option_flag(options, "--null-quoted", common->null_quoted);
+	wm_buf_release(&text);
+}
+
 /* Which columns there are, what a time is, and whose watermark moves how: not how anything looks, or where it goes. */
 static void
 add_common(struct keep_options *options, const struct cli_common *common)
@@ -184,6 +200,7 @@ add_common(struct keep_options *options, const struct cli_common *common)
 	keep_option_flag(options, "--no-header", common->no_header);
 	keep_option(options, "--tsv-escapes", common->tsv_escapes == CLI_TSV_NONE ? "none" : NULL);
 	keep_option(options, "--pattern", common->pattern);
+	add_nulls(options, common);
 	keep_option_flag(options, "--merge", common->merge);
 	keep_option(options, "--time", common->time_column);
 	keep_option(options, "--time-format", common->time_format == NULL ? "auto" : common->time_format);

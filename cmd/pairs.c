@@ -25,6 +25,15 @@
 #define KEPT_MORE (UINT32_C(1) << 31)
 static_assert(WM_RECORD_BYTES_HIGHEST < KEPT_MORE - 1, "");
 
+/* Beside the kind of a key that is kept there: its text stands for a missing value. */
+#define KEY_IS_MISSING 0x80
+
+/* A key as its row says it. */
+struct key {
+	struct wm_value said;
+	bool is_missing; /* that stands for a missing value */
+};
+
 struct side {
 	struct stream *stream;
 	struct wm_columns *columns; /* of its records; NULL: not known yet, or it ended without any */
@@ -219,20 +228,25 @@ name_columns(struct pairs *p, enum wm_join_side number)
 	wm_buf_release(&name);
 }
 
+/* Whether values of a side, which are texts, are to be told apart from numbers and null in the result. */
+static bool
+gains_types(const struct pairs *p, const struct side *side)
+{
+	return side->columns->format.format != WM_FORMAT_NDJSON && p->format.format == WM_FORMAT_NDJSON;
+}
+
 /* A value of a side as the format of the result has it. */
 static struct wm_value
 told(const struct pairs *p, const struct side *side, struct wm_value value)
 {
-	bool is_typed = side->columns->format.format == WM_FORMAT_NDJSON;
-
-	return is_typed || p->format.format != WM_FORMAT_NDJSON ? value : wm_value_from_csv(value.text);
+	return !gains_types(p, side) || value.kind == WM_KIND_NULL ? value : wm_value_from_csv(value.text);
 }
 
 /* A side's columns without a value; keys, where given, are those of the other side. */
 static void
-put_absent(const struct pairs *p, enum wm_join_side number, const struct wm_value *keys, struct wm_buf *out)
+put_absent(const struct pairs *p, enum wm_join_side number, const struct key *keys, struct wm_buf *out)
 {
-	const struct side *side = &p->sides[number];
+	const struct side *side = &p->sides[number], *other = &p->sides[1 - number];
 	size_t written = 0, key;
 
 	for (size_t i = 0; i < side->told_count; i++) {
@@ -240,8 +254,9 @@ put_absent(const struct pairs *p, enum wm_join_side number, const struct wm_valu
 
 		if (side->is_left_out[i])
 			continue;
-		if (keys != NULL && find_shared_key(p, side->columns->names[i], &key))
-			value = told(p, &p->sides[1 - number], keys[key]);
+		if (keys != NULL && find_shared_key(p, side->columns->names[i], &key) &&
+			!(keys[key].is_missing && gains_types(p, other)))
+			value = told(p, other, keys[key].said);
 		if (p->format.format != WM_FORMAT_NDJSON) {
 			wm_row_put(out, &p->format, written++, wm_span(NULL, 0), &value);
 			continue;
@@ -350,7 +365,8 @@ put_fields(struct pairs *p, enum wm_join_side number, struct wm_span line, struc
 	size_t count = is_json ? fields->count : side->told_count;
 	for (size_t i = 0; i < count; i++) {
 		struct wm_span column = side->columns->names[i];
-		struct wm_value value = told(p, side, wm_fields_at(fields, i));
+		struct wm_value value =
+			gains_types(p, side) ? told(p, side, wm_fields_value(fields, i)) : wm_fields_at(fields, i);
 
 		if (i < side->told_count ? side->is_left_out[i] : is_left_out(p, number, column))
 			continue;
@@ -449,13 +465,16 @@ pairs_kept(struct wm_span bytes)
 static struct wm_span
 absent_of(struct pairs *p, struct wm_span rest)
 {
-	struct wm_value keys[WM_KEYS_MAX];
+	struct key keys[WM_KEYS_MAX];
 	struct wm_get in;
 
 	wm_get_init(&in, rest);
 	for (size_t i = 0; i < p->sides[WM_JOIN_RIGHT].keys_count; i++) {
-		keys[i].kind = (enum wm_kind)wm_get_u8(&in);
-		keys[i].text = wm_get_span(&in);
+		uint8_t kind = wm_get_u8(&in);
+
+		keys[i].is_missing = (kind & KEY_IS_MISSING) != 0;
+		keys[i].said.kind = (enum wm_kind)(kind & ~KEY_IS_MISSING);
+		keys[i].said.text = wm_get_span(&in);
 	}
 	wm_buf_reset(&p->part);
 	put_absent(p, WM_JOIN_LEFT, keys, &p->part);
@@ -718,6 +737,16 @@ pairs_needs_left(const struct pairs *p)
 	return left->columns == NULL && !stream_has_ended(left->stream) && !has_told_columns(left);
 }
 
+/* The keys of a right row that may stand alone. */
+static void
+say_keys(const struct side *side, const struct wm_value *keys, struct key *said)
+{
+	for (size_t i = 0; i < side->keys_count; i++) {
+		said[i].said = stream_said(side->stream, i);
+		said[i].is_missing = keys[i].kind == WM_KIND_NULL && said[i].said.kind != WM_KIND_NULL;
+	}
+}
+
 struct wm_span
 pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *keys)
 {
@@ -725,27 +754,30 @@ pairs_keep(struct pairs *p, enum wm_join_side number, const struct wm_value *key
 	struct wm_span line = stream_line(side->stream);
 	struct wm_buf *kept = &p->kept;
 	uint32_t len = KEPT_WHOLE;
+	bool may_be_alone = p->options.is_left_optional && number == WM_JOIN_RIGHT;
+	struct key said[WM_KEYS_MAX];
 
 	learn(p);
 	wm_buf_reset(kept);
 	if (p->options.is_left_alone && number == WM_JOIN_RIGHT)
 		return wm_buf_span(kept);
 	wm_buf_add(kept, (const char *)&len, sizeof(len));
+	if (may_be_alone)
+		say_keys(side, keys, said);
 	/* Before both sides are known a name may yet need a prefix. */
 	if (!p->is_begun) {
 		wm_put_span(kept, line);
-		for (size_t i = 0; p->options.is_left_optional && number == WM_JOIN_RIGHT && i < side->keys_count;
-			i++) {
-			wm_put_u8(kept, (uint8_t)keys[i].kind);
-			wm_put_span(kept, keys[i].text);
+		for (size_t i = 0; may_be_alone && i < side->keys_count; i++) {
+			wm_put_u8(kept, (uint8_t)(said[i].said.kind | (said[i].is_missing ? KEY_IS_MISSING : 0)));
+			wm_put_span(kept, said[i].said.text);
 		}
 		return wm_buf_span(kept);
 	}
 	bool has_more = put_record(p, number, line, kept);
 	len = (uint32_t)(kept->len - sizeof(len)) | (has_more ? KEPT_MORE : 0);
 	memcpy(kept->data, &len, sizeof(len));
-	if (p->options.is_left_optional && number == WM_JOIN_RIGHT)
-		put_absent(p, WM_JOIN_LEFT, keys, kept);
+	if (may_be_alone)
+		put_absent(p, WM_JOIN_LEFT, said, kept);
 	return wm_buf_span(kept);
 }
 

@@ -21,9 +21,10 @@ struct passing {
 	enum wm_format of_stream;
 	struct wm_row_format layout; /* of the lines: CSV, TSV or NDJSON */
 	bool is_settled;
-	bool is_part;     /* lines are a part of the rows of the result */
-	bool is_text;     /* lines of text, written as they came */
-	bool is_recast;   /* written field by field, in another format */
+	bool is_part;   /* lines are a part of the rows of the result */
+	bool is_text;   /* lines of text, written as they came */
+	bool is_recast; /* written field by field, in another format */
+	bool tells_nulls; /* texts that stand for missing values become null: the result is JSON, and the records are not */
 	bool has_columns; /* of that the columns are known */
 	struct wm_stamps stamps;
 	bool has_own;              /* records of CSV have columns that wm's tools add */
@@ -160,11 +161,14 @@ passing_settle(struct passing *p, const struct wm_reader *layout)
 	p->is_recast = !p->is_text && p->of_stream != WM_FORMAT_AUTO &&
 		(p->is_part || of_result != p->layout.format || asked == CLI_OUTPUT_TABLE ||
 			(is_lines(p->of_stream) && p->layout.format == WM_FORMAT_CSV));
+	p->tells_nulls = p->of_stream != WM_FORMAT_NDJSON && asked == CLI_OUTPUT_NDJSON;
 	wm_stamps_init(&p->stamps, &p->layout, p->layout.format == WM_FORMAT_NDJSON ? &none : wm_reader_columns(layout),
 		p->stamped.names, p->stamped.count);
 	for (size_t i = 0; i < p->stamps.own_count; i++)
 		p->has_own |= is_own(p->stamps.columns.names[i]);
 	wm_columns_init(&p->columns, &p->layout);
+	p->columns.nulls = cli_nulls(p->common);
+	p->columns.are_lines = is_lines(p->of_stream);
 	wm_fields_init(&p->fields, &p->columns);
 	if (p->is_recast)
 		settle_recast(p, layout);
@@ -206,7 +210,7 @@ line_of_text(struct passing *p, struct wm_reader *reader, const struct wm_record
 {
 	wm_buf_reset(&p->line);
 	if (p->of_stream == WM_FORMAT_LOGFMT) {
-		wm_logfmt_put_object(wm_cut_content(rec->raw), &p->line);
+		wm_logfmt_put_object(wm_cut_content(rec->raw), p->tells_nulls ? cli_nulls(p->common) : NULL, &p->line);
 		wm_buf_add_text(&p->line, p->layout.line_end);
 		return wm_buf_span(&p->line);
 	}
@@ -296,7 +300,7 @@ put_recast(struct passing *p, struct wm_span line)
 {
 	wm_fields_split(&p->fields, line);
 	for (size_t i = 0; i < p->told_count; i++)
-		p->values[i] = wm_fields_at(&p->fields, i);
+		p->values[i] = p->tells_nulls ? wm_fields_value(&p->fields, i) : wm_fields_at(&p->fields, i);
 	outputs_put_row(p->outputs, p->values);
 }
 

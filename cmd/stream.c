@@ -15,6 +15,7 @@
 #include "cmd/progress.h"
 #include "cmd/sources.h"
 #include "lib/base/limits.h"
+#include "lib/base/list.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
 #include "lib/event/trigger.h"
@@ -120,6 +121,39 @@ count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *
 	}
 }
 
+/* Whether a text of the record stands between quotes of CSV. */
+static bool
+is_quoted(const struct stream *s, struct wm_span text)
+{
+	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
+
+	return wm_reader_format(reader) == WM_FORMAT_CSV && text.data > s->rec.raw.data &&
+		text.data < s->rec.raw.data + s->rec.raw.len && text.data[-1] == '"';
+}
+
+/* Of a record that was rejected: says once of each text that programs write where they have no value how it is taken as missing. */
+static void
+advise_null(struct stream *s, const char *column, const char *what, struct wm_span text)
+{
+	struct wm_buf *told = &s->run->nulls_told, *advice = &s->text;
+	struct wm_span rest = told->len == 0 ? wm_span(NULL, 0) : wm_buf_span(told), each;
+
+	if (s->common->quiet || !wm_nulls_is_usual(text))
+		return;
+	while (wm_list_next(&rest, '\n', &each))
+		if (wm_span_equal(each, text))
+			return;
+	wm_buf_add(told, text.data, text.len);
+	wm_buf_add_byte(told, '\n');
+	wm_buf_reset(advice);
+	wm_buf_addf(advice, "'%.*s' in column ", (int)text.len, text.data);
+	wm_shown(wm_span_of(column), advice);
+	wm_buf_addf(advice, " is %s: ", what);
+	wm_nulls_advise(cli_nulls(s->common), text, is_quoted(s, text), advice);
+	wm_buf_add_text(advice, " takes it as missing");
+	cli_warn("%.*s", (int)advice->len, advice->data);
+}
+
 static bool
 reject_field(struct stream *s, const char *reason, const char *column, const int64_t *time_us, const char *what,
 	struct wm_span text, const char *why)
@@ -140,6 +174,10 @@ reject_field(struct stream *s, const char *reason, const char *column, const int
 	memcpy(reject.detail, shown->data, len);
 	reject.detail[len] = '\0';
 	count_rejected(s, &reject, time_us);
+	if (column != s->time_name || s->time_fields_count == 1)
+		advise_null(s, column, what, text);
+	for (size_t i = 0; column == s->time_name && i < s->time_fields_count && s->time_fields_count > 1; i++)
+		advise_null(s, column, what, s->rec.fields[s->time_fields[i]].text);
 	return false;
 }
 
@@ -341,6 +379,9 @@ note_text(struct stream *s, struct wanted *wanted, struct wm_span text)
 	wm_buf_reset(&s->text);
 	wm_shown(text, &s->text);
 	wanted->text = wm_memdup(s->text.data, s->text.len);
+	wm_buf_reset(&s->text);
+	(void)wm_nulls_advise(cli_nulls(s->common), text, is_quoted(s, text), &s->text);
+	wanted->text_advice = wm_memdup(s->text.data, s->text.len);
 	wanted->text_input = inputs_name(s->inputs, s->input);
 	wanted->text_line = s->rec.line;
 }

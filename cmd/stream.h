@@ -188,6 +188,9 @@ bool stream_is_stopping(const struct stream *s);
 /* The end of a batch that two streams have in common: its progress is told, and the next begins. state as for stream_set_state(). */
 void stream_end_common_batch(struct stream *s, const struct report_state *state, int64_t watermark_us);
 
+/* What a column that was asked for says in the current record as it came, where its reading is null for a text of --null too. */
+struct wm_value stream_said(const struct stream *s, size_t number);
+
 /*
  * Values of the first columns that were asked for in the record that comes so many after this one, and its number: a hint, see
  * wm_reader_foresee(). False: not known.

@@ -62,6 +62,7 @@ struct wanted {
 	char *text;
 	const char *text_input;
 	uint64_t text_line;
+	char *text_advice; /* the option that takes it as missing */
 };
 
 enum phase {
@@ -109,8 +110,9 @@ struct run {
 	size_t state_bytes_before;
 	uint64_t state_bytes_a_row; /* what one may cost */
 	bool is_at_limit;
-	uint64_t rows_committed; /* rows_in at the last commit */
-	size_t flushed_count;    /* streams of which the end of time was handed out */
+	struct wm_buf nulls_told; /* texts that it was said of how they are taken as missing, each with a line end */
+	uint64_t rows_committed;  /* rows_in at the last commit */
+	size_t flushed_count;     /* streams of which the end of time was handed out */
 	struct report_state state;
 	struct metrics metrics;
 	struct progress progress;

@@ -174,6 +174,7 @@ stream_open(const struct cli_common *common, const struct stream_facts *facts)
 	wm_hash_init();
 	outputs_guard_descriptors();
 	run->started_us = stream_clock_us(CLOCK_MONOTONIC);
+	wm_buf_init(&run->nulls_told, WM_BUF_UNBOUNDED);
 	struct stream *s = open_stream(run, common, facts);
 	run->keep = keep_open(common, facts->options);
 	run->kept = facts->state;

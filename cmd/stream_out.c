@@ -142,6 +142,12 @@ stream_pass(struct stream *s, const struct wm_value *values)
 	passing_put(s->passing, s->line, &s->rec, values);
 }
 
+struct wm_value
+stream_said(const struct stream *s, size_t number)
+{
+	return wm_reader_said(inputs_reader(s->inputs, s->input), s->wanted[number].field);
+}
+
 struct wm_span
 stream_line(const struct stream *s)
 {

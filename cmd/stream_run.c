@@ -575,8 +575,8 @@ warn_mixed(const struct stream *s)
 
 		if (wanted->has_numbers && wanted->text != NULL)
 			cli_warn("column '%s' holds numbers and texts: for min and max texts rank behind all numbers; "
-				 "the first is '%s' (%s:%" PRIu64 ")",
-				wanted->name, wanted->text, wanted->text_input, wanted->text_line);
+				 "the first is '%s' (%s:%" PRIu64 "): %s takes it as missing",
+				wanted->name, wanted->text, wanted->text_input, wanted->text_line, wanted->text_advice);
 	}
 }
 
@@ -650,6 +650,7 @@ free_stream(struct stream *s)
 	for (size_t i = 0; i < s->wanted_count; i++) {
 		free(s->wanted[i].name);
 		free(s->wanted[i].text);
+		free(s->wanted[i].text_advice);
 	}
 	free(s->wanted);
 	free(s->readings);
@@ -736,6 +737,7 @@ stream_finish(struct stream *s, uint64_t open_count)
 	keep_close(run->keep);
 	for (size_t i = 0; i < run->streams_count; i++)
 		free_stream(run->streams[i]);
+	wm_buf_release(&run->nulls_told);
 	free(run);
 	if (stream_signals.stop_signal != 0)
 		stream_die_by_signal();

@@ -6,6 +6,7 @@
  * that is not late, so state does not grow with the input. See wm-dedup(1).
  */
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/stream.h"
 #include "lib/base/limits.h"
 #include "lib/event/watermark.h"
@@ -230,6 +231,7 @@ explain(const struct options *opt)
 		opt->pass_late                      ? "pass, with _late = 1"
 			: common->late_path != NULL ? "go to the file of --late"
 						    : "are dropped and counted; --late FILE keeps them");
+	explain_nulls(common, &text);
 	cli_answer(&text);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "cmd/band.h"
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/keep.h"
 #include "cmd/matches.h"
 #include "cmd/pairs.h"
@@ -693,6 +694,7 @@ explain(const struct joiner *j)
 			j->common[i].delay.text == NULL ? "" : j->common[i].delay.text);
 	wm_buf_addf(&text, "The side that is behind is read next%s.\n",
 		opt->eager ? ", unless it would have to be waited for (--eager)" : ", and waited for");
+	explain_nulls(&opt->common, &text);
 	cli_answer(&text);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "cmd/advice.h"
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/expose.h"
 #include "cmd/plot.h"
 #include "cmd/stream.h"
@@ -872,6 +873,7 @@ explain(const struct plan *plan)
 	if (plan->opt->common.delay.text != NULL)
 		wm_buf_addf(&text, "Rows that are behind under -w %s are counted as late, and measured all the same.\n",
 			plan->opt->common.delay.text);
+	explain_nulls(&plan->opt->common, &text);
 	cli_answer(&text);
 }
 

@@ -84,6 +84,9 @@ static const struct cli_option table[] = {
 		CLI_NAMES, AT(common.columns), CLI_ALL },
 	{ 0, "no-header", NULL, "CSV without header or names: columns are 1, 2, ...", CLI_FLAG, AT(common.no_header),
 		CLI_ALL },
+	{ 0, "null", "LIST", "texts that are no value, as the empty field is: 'NA,NULL,\\N,-'", CLI_TEXT,
+		AT(common.null), CLI_ALL },
+	{ 0, "null-quoted", NULL, "CSV: where they stand in quotes too", CLI_FLAG, AT(common.null_quoted), CLI_ALL },
 	{ 0, "record-limit", "SIZE", "longest record (default 64M)", CLI_SIZE, AT(common.record_limit), CLI_ALL },
 	CLI_HEADING("Output"),
 	{ 0, "in-place", NULL, "rewrite MAIN, as a whole or not at all", CLI_FLAG, AT(in_place), CLI_SCREEN },
@@ -432,6 +435,7 @@ new_reader(const struct plan *plan)
 		.no_header = common->no_header,
 		.columns = common->columns,
 		.record_bytes_max = common->record_limit,
+		.nulls = cli_nulls(common),
 	};
 	struct wm_err err;
 	struct wm_reader *reader = wm_reader_new(&options, &err);
@@ -626,6 +630,13 @@ begin_output_format(struct run *run)
 	run->is_rewritten = run->plan->is_final || run->out_format.format != in->format;
 }
 
+/* Whether texts are to be told apart from numbers and null in the result. */
+static bool
+gains_types(const struct run *run)
+{
+	return run->columns.format.format != WM_FORMAT_NDJSON && run->out_format.format == WM_FORMAT_NDJSON;
+}
+
 /* The layout is known: what is merged, and how. */
 static void
 begin_table(struct run *run, const struct wm_reader *layout, const struct wm_record *rec)
@@ -642,6 +653,7 @@ begin_table(struct run *run, const struct wm_reader *layout, const struct wm_rec
 
 	run->layout = layout;
 	wm_columns_init(&run->columns, &format);
+	run->columns.nulls = cli_nulls(&plan->opt->common);
 	begin_columns(run, rec);
 	begin_output_format(run);
 	wm_fields_init(&run->fields, &run->columns);
@@ -649,6 +661,7 @@ begin_table(struct run *run, const struct wm_reader *layout, const struct wm_rec
 	if (format.format == WM_FORMAT_NDJSON && rec != NULL)
 		wm_fields_split(&run->fields, rec->raw);
 	options.looks_at_all = run->is_rewritten;
+	options.tells_nulls = gains_types(run);
 	run->merge = wm_merge_new(&run->columns, &options);
 	for (size_t i = 0; i < plan->named_count; i++) {
 		const struct named *named = &plan->named[i];
@@ -878,7 +891,7 @@ values_of(struct run *run, struct wm_span line)
 		run->values = wm_reallocarray(run->values, run->values_capacity, sizeof(run->values[0]));
 	}
 	for (size_t i = 0; i < run->columns.count; i++)
-		run->values[i] = wm_fields_at(&run->fields, i);
+		run->values[i] = gains_types(run) ? wm_fields_value(&run->fields, i) : wm_fields_at(&run->fields, i);
 	return run->values;
 }
 
@@ -886,7 +899,7 @@ static void
 put_line(struct run *run, struct wm_span line)
 {
 	const struct wm_row_format *format = &run->out_format;
-	bool has_no_types = run->columns.format.format != WM_FORMAT_NDJSON && format->format == WM_FORMAT_NDJSON;
+	bool has_no_types = gains_types(run);
 
 	if (!run->is_rewritten) {
 		put(run, line);

@@ -7,6 +7,7 @@
  */
 #include "cmd/band.h"
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/stream.h"
 #include "lib/event/watermark.h"
 #include "lib/op/sort.h"
@@ -159,6 +160,7 @@ explain(const struct options *opt)
 	wm_buf_addf(&text, "Rows behind the watermark %s.\n",
 		common->late_path != NULL ? "go to the file of --late"
 					  : "are dropped and counted; --late FILE keeps them");
+	explain_nulls(common, &text);
 	cli_answer(&text);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "cmd/band.h"
 #include "cmd/cli.h"
+#include "cmd/explain.h"
 #include "cmd/stream.h"
 #include "cmd/windows.h"
 #include "lib/base/list.h"
@@ -270,6 +271,7 @@ explain(const struct stamper *st)
 		!st->opt->drop_late                 ? "are counted as late, and pass on"
 			: common->late_path != NULL ? "leave the stream, into the file of --late"
 						    : "are dropped and counted; --late FILE keeps them");
+	explain_nulls(common, &text);
 	cli_answer(&text);
 }
 

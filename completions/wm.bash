@@ -16,6 +16,8 @@ _wm_common_options='-i --input-format auto|csv|tsv|ndjson|clf|logfmt|lines
 --pattern @kubectl|@syslog|@haproxy
 --unmatched reject|skip
 --tsv-escapes backslash|none
+--null LIST
+--null-quoted
 --record-limit SIZE
 -t --time COLUMN
 --time-format auto|iso|s|ms|us|ns|clf|rfc2822
@@ -167,6 +169,8 @@ _wm_merge_options='
 --columns NAMES
 --no-header
 --tsv-escapes backslash|none
+--null LIST
+--null-quoted
 --record-limit SIZE
 --in-place
 --backup SUFFIX

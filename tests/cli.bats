@@ -109,7 +109,7 @@ tools() {
 	done
 	refuses 'no option --limit: write | head -n N' --limit 5
 	refuses 'no option --on: write -g COLUMNS (--group-by)' --on host
-	refuses 'no option --nxll: see --help' --nxll NA
+	refuses 'no option --pxll: see --help' --pxll NA
 }
 
 @test "an option with an argument is given once, with its argument" {

@@ -270,6 +270,18 @@ fail_different(struct wm_err *err, const struct wm_merge *merge, size_t column, 
 
 /* ---- two values as one ---- */
 
+/* Whether a text of a row that is taken apart stands between quotes of CSV. */
+static bool
+is_quoted(const struct wm_merge *merge, struct wm_span text)
+{
+	const struct wm_fields *rows[] = { &merge->into, &merge->from };
+
+	for (size_t i = 0; i < 2 && merge->columns->format.format == WM_FORMAT_CSV; i++)
+		if (text.data > rows[i]->line.data && text.data < rows[i]->line.data + rows[i]->line.len)
+			return text.data[-1] == '"';
+	return false;
+}
+
 static bool
 read_number(const struct wm_merge *merge, size_t column, const struct wm_value *value, const struct wm_merge_row *at,
 	struct wm_decimal *number, struct wm_err *err)
@@ -284,7 +296,13 @@ read_number(const struct wm_merge *merge, size_t column, const struct wm_value *
 	}
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	add_shown(&text, value);
-	fail_column(err, at, merge, column, "%.*s is no number, and --sum needs one", (int)text.len, text.data);
+	wm_buf_add_text(&text, " is no number, and --sum needs one");
+	if (wm_nulls_is_usual(value->text)) {
+		wm_buf_add_text(&text, ": ");
+		(void)wm_nulls_advise(merge->columns->nulls, value->text, is_quoted(merge, value->text), &text);
+		wm_buf_add_text(&text, " takes it as missing");
+	}
+	fail_column(err, at, merge, column, "%.*s", (int)text.len, text.data);
 	wm_buf_release(&text);
 	return false;
 }
@@ -294,7 +312,7 @@ static bool
 add_up(struct wm_merge *merge, size_t column, const struct wm_merge_row *into_at, const struct wm_merge_row *from_at,
 	struct wm_err *err)
 {
-	struct wm_value into = wm_fields_at(&merge->into, column), from = wm_fields_at(&merge->from, column);
+	struct wm_value into = wm_fields_value(&merge->into, column), from = wm_fields_value(&merge->from, column);
 	struct wm_decimal_sum sum = { 0 };
 	struct wm_decimal number;
 	struct wm_buf text;
@@ -321,7 +339,7 @@ add_up(struct wm_merge *merge, size_t column, const struct wm_merge_row *into_at
 static void
 take_extreme(struct wm_merge *merge, size_t column, int direction)
 {
-	struct wm_value into = wm_fields_at(&merge->into, column), from = wm_fields_at(&merge->from, column);
+	struct wm_value into = wm_fields_value(&merge->into, column), from = wm_fields_value(&merge->from, column);
 	struct wm_reading into_reading, from_reading;
 
 	wm_reading_take(&into_reading, &into);
@@ -342,7 +360,7 @@ static bool
 combine_column(struct wm_merge *merge, size_t column, const struct wm_merge_row *into_at,
 	const struct wm_merge_row *from_at, struct wm_err *err)
 {
-	struct wm_value into = wm_fields_at(&merge->into, column), from = wm_fields_at(&merge->from, column);
+	struct wm_value into = wm_fields_value(&merge->into, column), from = wm_fields_value(&merge->from, column);
 	enum wm_merge_rule rule = rule_of(merge, column);
 
 	if (rule == WM_MERGE_KEY || rule == WM_MERGE_STATE)
@@ -854,7 +872,7 @@ check_late(struct wm_merge *merge, const struct wm_merge_row *row, struct wm_err
 
 	wm_fields_split(&merge->into, row->line);
 	for (size_t i = 0; i < merge->rules_count; i++) {
-		struct wm_value value = wm_fields_at(&merge->into, i);
+		struct wm_value value = wm_fields_value(&merge->into, i);
 
 		if (merge->rules[i] == WM_MERGE_SUM && !wm_value_is_empty(&value) &&
 			!read_number(merge, i, &value, row, &number, err))
@@ -1202,7 +1220,7 @@ wm_merge_print(struct wm_merge *merge, struct wm_span line, const char *format, 
 		merge->values = wm_reallocarray(merge->values, merge->values_capacity, sizeof(merge->values[0]));
 	}
 	for (size_t i = 0; i < merge->columns->count; i++)
-		merge->values[i] = wm_fields_at(fields, i);
+		merge->values[i] = merge->options.tells_nulls ? wm_fields_value(fields, i) : wm_fields_at(fields, i);
 	/* Lengths first: the buffer may move while it grows. */
 	wm_buf_reset(&merge->texts);
 	int64_t window_us = window_us_of(merge, fields);

@@ -64,6 +64,7 @@ struct wm_merge_options {
 	bool is_of_states; /* all columns but keys are states */
 	bool is_of_range;  /* from_us and to_us count, keys_count does not */
 	bool looks_at_all; /* all rows are taken apart when they are held or checked: for columns that NDJSON brings later */
+	bool tells_nulls; /* wm_merge_print() gives texts that stand for missing values (the columns' nulls) as null */
 	int64_t from_us, to_us;     /* half open; INT64_MIN, INT64_MAX: without this end */
 	const struct wm_zone *zone; /* of key times that carry none; borrowed */
 	size_t bytes_max;           /* of late rows */

@@ -23,6 +23,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/value.h"
 #include "lib/record/cut.h"
+#include "lib/record/nulls.h"
 #include "lib/record/writer.h"
 
 /* Fields are for reading. */
@@ -34,7 +35,9 @@ struct wm_columns {
 	uint32_t *slots; /* a hash table: 0, or the number of a column, from 1, the first of its name */
 	size_t slots_count;
 	bool is_settled;
-	size_t settled_count; /* where is_settled */
+	size_t settled_count;         /* where is_settled */
+	const struct wm_nulls *nulls; /* texts that stand for missing values; borrowed; NULL: none; set by the owner */
+	bool are_lines;               /* set by the owner: lines of text as CSV, whose quotes were not in them */
 };
 
 void wm_columns_init(struct wm_columns *columns, const struct wm_row_format *format);
@@ -91,8 +94,11 @@ void wm_fields_split(struct wm_fields *fields, struct wm_span line);
 /* Whether a column has a value, and no other has one. */
 bool wm_fields_is_lone(const struct wm_fields *fields, size_t column);
 
-/* What a column says; WM_KIND_NULL where the record lacks it. Borrowed until the next record, or until it is set. */
+/* What a column says as it came; WM_KIND_NULL where the record lacks it. Borrowed until the next record, or until it is set. */
 struct wm_value wm_fields_at(const struct wm_fields *fields, size_t column);
+
+/* The same, WM_KIND_NULL too where a text stands for a missing value (columns->nulls), unless it was set. */
+struct wm_value wm_fields_value(const struct wm_fields *fields, size_t column);
 
 /* Changes a column; the text is copied. */
 void wm_fields_set(struct wm_fields *fields, size_t column, const struct wm_value *value);

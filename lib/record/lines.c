@@ -532,7 +532,7 @@ read_logfmt(struct wm_lines *lines, struct wm_span line)
 }
 
 void
-wm_logfmt_put_object(struct wm_span line, struct wm_buf *out)
+wm_logfmt_put_object(struct wm_span line, const struct wm_nulls *nulls, struct wm_buf *out)
 {
 	const char *at = line.data, *end = line.data + line.len, *wrong = NULL;
 	struct wm_buf said;
@@ -544,6 +544,8 @@ wm_logfmt_put_object(struct wm_span line, struct wm_buf *out)
 		if (pair.is_quoted)
 			pair.value.text = unescape(pair.value.text, &said);
 		struct wm_value value = wm_value_from_csv(pair.value.text);
+		if (nulls != NULL && wm_nulls_are_in(nulls, &value, WM_NULLS_FIELD))
+			value = (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
 		wm_buf_add_byte(out, before);
 		wm_json_put_string(out, pair.key);
 		wm_buf_add_byte(out, ':');

@@ -27,6 +27,7 @@
 #include "lib/base/span.h"
 #include "lib/base/value.h"
 #include "lib/record/header.h"
+#include "lib/record/nulls.h"
 #include "lib/record/reader.h"
 
 struct wm_lines;
@@ -53,8 +54,11 @@ const char *wm_lines_read(struct wm_lines *lines, struct wm_span line);
 /* What a column of that line says; borrowed until the next line. */
 struct wm_value wm_lines_field(struct wm_lines *lines, size_t column);
 
-/* A line of logfmt (one that was read well, without its line end) as an object of JSON: each key a member, one without a value null; appended. */
-void wm_logfmt_put_object(struct wm_span line, struct wm_buf *out);
+/*
+ * A line of logfmt (one that was read well, without its line end) as an object of JSON: each key a member, one without a value null, as is a text
+ * of nulls (NULL: there are none); appended.
+ */
+void wm_logfmt_put_object(struct wm_span line, const struct wm_nulls *nulls, struct wm_buf *out);
 
 /* Whether any line had the column. */
 bool wm_lines_seen(const struct wm_lines *lines, size_t column);

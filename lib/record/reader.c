@@ -125,10 +125,12 @@ struct wm_reader {
 
 	/* Fields of the current record; of CSV, the place of each in the input. */
 	struct wm_value *values;
-	uint32_t *fields;    /* NO_FIELD: an optional column that the input lacks */
-	size_t active_count; /* CSV: of the wanted columns, up to the last one that is there */
-	bool has_gaps;       /* among them is one that is not */
-	bool wants_last;     /* the field that may have a CR behind it is one of them */
+	uint32_t *fields;      /* NO_FIELD: an optional column that the input lacks */
+	size_t active_count;   /* CSV: of the wanted columns, up to the last one that is there */
+	bool has_gaps;         /* among them is one that is not */
+	bool is_plain;         /* fields stand in the record as they are read */
+	struct wm_value *came; /* with nulls: what they say as they came; else NULL */
+	bool wants_last;       /* the field that may have a CR behind it is one of them */
 
 	/* CSV: a batch of records, and one record at a time where the scan does not go. */
 	struct wm_scan *scan;
@@ -305,6 +307,7 @@ wm_reader_free(struct wm_reader *reader)
 	free(reader->order);
 	free(reader->data);
 	free(reader->values);
+	free(reader->came);
 	free(reader->fields);
 	wm_scan_free(reader->scan);
 	wm_cut_release(&reader->cut);
@@ -347,6 +350,8 @@ want(struct wm_reader *reader, const struct wm_column *column, bool is_optional)
 	reader->is_optional = wm_reallocarray(reader->is_optional, index + 1, sizeof(*reader->is_optional));
 	reader->is_optional[index] = is_optional;
 	reader->values = wm_reallocarray(reader->values, index + 1, sizeof(*reader->values));
+	if (reader->options.nulls != NULL)
+		reader->came = wm_reallocarray(reader->came, index + 1, sizeof(*reader->came));
 	reader->fields = wm_reallocarray(reader->fields, index + 1, sizeof(*reader->fields));
 	reader->said = wm_reallocarray(reader->said, index + 1, sizeof(*reader->said));
 	reader->fields[index] = is_optional ? NO_FIELD : 0;
@@ -713,6 +718,8 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 
 		reader->fields[i] = NO_FIELD;
 		reader->values[i] = (struct wm_value){ wm_span(NULL, 0), WM_KIND_NULL };
+		if (reader->came != NULL)
+			reader->came[i] = reader->values[i];
 		if (!wm_header_has(header, name) && (reader->is_optional[i] || is_part_of_whole(reader, header, name)))
 			continue;
 		is_well = wm_header_find(header, name, place.data, &index, err);
@@ -722,6 +729,7 @@ find_wanted(struct wm_reader *reader, const struct wm_header *header, struct wm_
 		reader->has_gaps |= i > reader->active_count;
 		reader->active_count = i + 1;
 	}
+	reader->is_plain = !reader->has_gaps && reader->options.nulls == NULL;
 	wm_buf_release(&place);
 	if (!is_well)
 		close_input(reader);
@@ -1392,17 +1400,43 @@ wm_reject_lines(const struct wm_reject *reject)
 	return count_line_feeds(raw) + (raw.len == 0 || raw.data[raw.len - 1] != '\n');
 }
 
+/* A field whose value is set is read as no value if its bytes say that there is none: those that it says, but of TSV those that stand there. */
+static void
+judge_missing(struct wm_reader *reader, size_t index, struct wm_span bytes, enum wm_nulls_place place)
+{
+	struct wm_value *value = &reader->values[index];
+	struct wm_value judged = { bytes, value->kind };
+
+	reader->came[index] = *value;
+	if (wm_nulls_are_in(reader->options.nulls, &judged, place))
+		*value = (struct wm_value){ wm_span(value->text.data, 0), WM_KIND_NULL };
+}
+
+/* The wanted fields of a record say what stands there: which of them hold no value. */
+static void
+judge_fields(struct wm_reader *reader)
+{
+	for (size_t i = 0; i < reader->active_count; i++)
+		if (reader->fields[i] != NO_FIELD)
+			judge_missing(reader, i, reader->values[i].text, WM_NULLS_FIELD);
+}
+
 /* The wanted fields stand as they are in the record: what they say. */
 static void
 read_fields(struct wm_reader *reader)
 {
 	struct wm_dialect dialect = input_dialect(reader);
+	bool has_quotes = dialect.marks == WM_MARKS_QUOTES;
 
 	for (size_t i = 0; i < reader->active_count; i++) {
-		struct wm_span *field = &reader->values[i].text;
+		struct wm_span *field = &reader->values[i].text, raw = *field;
+		bool is_quoted = has_quotes && raw.len > 0 && raw.data[0] == '"';
 
-		if (field->len > 0 && (field->data[0] == '"' || dialect.marks != WM_MARKS_QUOTES))
-			*field = wm_dialect_read(dialect, *field, &reader->said[i]);
+		if (raw.len > 0 && (is_quoted || !has_quotes))
+			*field = wm_dialect_read(dialect, raw, &reader->said[i]);
+		if (reader->options.nulls != NULL && reader->fields[i] != NO_FIELD)
+			judge_missing(
+				reader, i, has_quotes ? *field : raw, is_quoted ? WM_NULLS_QUOTED : WM_NULLS_FIELD);
 	}
 }
 
@@ -1422,21 +1456,34 @@ drop_cr(const struct wm_reader *reader)
 		reader->values[i].text.len -= reader->fields[i] + 1 == reader->columns.count;
 }
 
-/* Sets the wanted fields one by one; after holds where each field of the batch begins. */
+/* Whether the record's line end has a CR, which is no part of a wanted field that stands before it. */
+static inline bool
+has_cr(const struct wm_reader *reader, struct wm_span raw)
+{
+	return reader->wants_last && raw.len > 1 && raw.data[raw.len - 2] == '\r';
+}
+
+/* Sets the wanted fields where some are not there, or texts stand for missing values. */
 static __attribute__((noinline)) void
-set_with_gaps(const struct wm_reader *reader, const uint32_t *after)
+set_with_care(struct wm_reader *reader, struct wm_span raw, const uint32_t *after)
 {
 	for (size_t i = 0; i < reader->active_count; i++) {
 		if (reader->fields[i] == NO_FIELD)
 			continue;
 		const uint32_t *field = after + reader->fields[i];
-		reader->values[i].text = wm_span(reader->batch + field[0], field[1] - 1 - field[0]);
+		struct wm_span text = wm_span(reader->batch + field[0], field[1] - 1 - field[0]);
+
+		reader->values[i] = (struct wm_value){ text, WM_KIND_TEXT };
 	}
+	if (has_cr(reader, raw))
+		drop_cr(reader);
+	if (reader->options.nulls != NULL && !reader->scan->has_marks)
+		judge_fields(reader);
 }
 
 /* A record of the batch whose fields begin at these offsets, as they stand there. */
 static inline void
-set_record(const struct wm_reader *reader, struct wm_span raw, const uint32_t *after, struct wm_record *rec)
+set_record(struct wm_reader *reader, struct wm_span raw, const uint32_t *after, struct wm_record *rec)
 {
 	const char *batch = reader->batch;
 	const uint32_t *fields = reader->fields;
@@ -1444,16 +1491,16 @@ set_record(const struct wm_reader *reader, struct wm_span raw, const uint32_t *a
 
 	rec->raw = raw;
 	rec->fields = value;
-	if (reader->has_gaps) {
-		set_with_gaps(reader, after);
-		end = value;
+	if (!reader->is_plain) {
+		set_with_care(reader, raw, after);
+		return;
 	}
 	for (; value < end; value++) {
 		const uint32_t *field = after + *fields++;
 
 		value->text = wm_span(batch + field[0], field[1] - 1 - field[0]);
 	}
-	if (reader->wants_last && rec->raw.len > 1 && rec->raw.data[rec->raw.len - 2] == '\r')
+	if (has_cr(reader, raw))
 		drop_cr(reader);
 }
 
@@ -1576,7 +1623,8 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 	if (result == WM_READ_RECORD) {
 		for (size_t i = 0; i < reader->active_count; i++)
 			if (reader->fields[i] != NO_FIELD)
-				reader->values[i].text = reader->cut.fields[reader->fields[i]];
+				reader->values[i] =
+					(struct wm_value){ reader->cut.fields[reader->fields[i]], WM_KIND_TEXT };
 		read_fields(reader);
 		note_long(reader, rec, finder->lines_count);
 		rec->raw = raw;
@@ -1687,6 +1735,8 @@ next_ndjson(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *r
 		if (got == WM_NDJSON_MALFORMED)
 			return reject_record(reject, rec, line.raw, "malformed-json", "%s, at byte %zu%s", line.wrong,
 				line.wrong_at + 1, wm_foreign_is_tail(line.raw) ? tail_hint : "");
+		for (size_t i = 0; i < reader->wants_count && got == WM_NDJSON_RECORD && reader->came != NULL; i++)
+			judge_missing(reader, i, reader->values[i].text, WM_NULLS_JSON);
 		if (got == WM_NDJSON_RECORD) {
 			rec->raw = line.raw;
 			rec->fields = reader->values;
@@ -1749,6 +1799,8 @@ next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 		for (size_t i = 0; i < reader->wants_count; i++)
 			if (is_logfmt || reader->fields[i] != NO_FIELD)
 				reader->values[i] = wm_lines_field(reader->lines, is_logfmt ? i : reader->fields[i]);
+		for (size_t i = 0; i < reader->wants_count && reader->came != NULL; i++)
+			judge_missing(reader, i, reader->values[i].text, WM_NULLS_FIELD);
 		rec->raw = raw;
 		rec->fields = reader->values;
 		return WM_READ_RECORD;
@@ -2039,6 +2091,8 @@ wm_reader_foresee(const struct wm_reader *reader, size_t ahead, size_t index, st
 	/* As drop_cr() has it: exactly what the record will say, as its number says so. */
 	text.len -= field + 1 == reader->columns.count && text.len > 0 && text.data[text.len - 1] == '\r';
 	*value = (struct wm_value){ text, WM_KIND_TEXT };
+	if (reader->options.nulls != NULL && wm_nulls_are_in(reader->options.nulls, value, WM_NULLS_FIELD))
+		*value = (struct wm_value){ wm_span(text.data, 0), WM_KIND_NULL };
 	*number = reader->rows_before + row + 1;
 	return true;
 }
@@ -2176,6 +2230,12 @@ wm_reader_column_seen(const struct wm_reader *reader, size_t index)
 	if (reader->format == WM_FORMAT_LOGFMT)
 		return wm_lines_seen(reader->lines, index);
 	return reader->columns.count != 0 && reader->fields[index] != NO_FIELD;
+}
+
+struct wm_value
+wm_reader_said(const struct wm_reader *reader, size_t index)
+{
+	return reader->came == NULL ? reader->values[index] : reader->came[index];
 }
 
 bool

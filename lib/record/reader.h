@@ -35,6 +35,7 @@
 #include "lib/base/codec.h"
 #include "lib/base/err.h"
 #include "lib/record/header.h"
+#include "lib/record/nulls.h"
 #include "lib/record/record.h"
 
 enum wm_format {
@@ -69,6 +70,8 @@ struct wm_reader_options {
 	bool keeps_partial;    /* a record that the end of its input cuts off is none: it is left for later */
 	bool keeps_quoted; /* the same for a record of CSV with a quoted field that has not ended, and its like of TSV */
 	bool keeps_open;   /* descriptors are the caller's to close, after WM_READ_END */
+	/* Texts that are read as no value in rec.fields; borrowed; NULL: none, and an empty field of CSV is the empty text. */
+	const struct wm_nulls *nulls;
 };
 
 struct wm_reader;
@@ -263,6 +266,9 @@ void wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, str
 
 /* Whether a wanted column was there in any record so far (NDJSON, logfmt; else the header or format says so: true for all but optional ones). */
 bool wm_reader_column_seen(const struct wm_reader *reader, size_t index);
+
+/* What a wanted column of the current record says as it came, a text that stands for a missing value included. */
+struct wm_value wm_reader_said(const struct wm_reader *reader, size_t index);
 
 struct wm_reader_lines {
 	uint64_t first;

@@ -324,6 +324,8 @@ DRAWS = {
     "merge": _flag,
     "files0-from": _side("names"),
     "record-limit": _choice("200", "1K", "64K"),
+    "null": _choice("NA", "NA,-,\\N", "x,7,a", ",a\\,b", ""),
+    "null-quoted": _flag,
     # Event time and watermark
     "tz": _choice("UTC", "Europe/Berlin", "America/New_York", "+05:30"),
     "time-reference": _instant,
@@ -382,7 +384,7 @@ EXCLUDES = {
 }
 # Options that have a sense only with one of these.
 NEEDS = {
-    "late-info": "late late-left", "max-ahead": "ingest", "ingest": "max-ahead", "idle": "source merge", "sources": "source",
+    "null-quoted": "null", "late-info": "late late-left", "max-ahead": "ingest", "ingest": "max-ahead", "idle": "source merge", "sources": "source",
     "policy": "source merge", "idle-wall": "source merge", "target": "advise", "late": "drop-late", "panes": "allowed-lateness early",
     "append": "late rejects report out", "overwrite": "late rejects report out",
 }

@@ -69,8 +69,8 @@ class Stream:
         self.names = {"clf": CLF_NAMES, "lines": LINES_NAMES}.get(self.format, PLAIN_NAMES)
         self.is_split_time = self.format in ("csv", "ndjson") and self.form == "zoneless" and rng.random() < 0.3
         self.is_stamped = False
-        self.sources = rng.sample(["web1", "web2", "", "é", "a,b", "none"], rng.randint(1, 4))
-        self.keys = rng.sample(["a", "b", "", "c d", 'q"q', "1", "01", "é", "x" * 40], rng.randint(1, 5))
+        self.sources = rng.sample(["web1", "web2", "", "é", "a,b", "none", "NA"], rng.randint(1, 4))
+        self.keys = rng.sample(["a", "b", "", "c d", 'q"q', "1", "01", "é", "x" * 40, "NA", "-"], rng.randint(1, 6))
         self.order = rng.sample(ROLES, len(ROLES))
         self.rows = []
 
@@ -96,11 +96,11 @@ class Stream:
             batch += rng.random() < 0.25
             time_us = now - behind + ahead
             self.rows.append({
-                "time": FORMS[self.form][1](time_us) if rng.random() < 0.98 else rng.choice(("", "x", "2017", "-1")),
+                "time": FORMS[self.form][1](time_us) if rng.random() < 0.98 else rng.choice(("", "x", "2017", "-1", "NA")),
                 "key": rng.choice(self.keys),
                 "source": rng.choice(self.sources),
                 "value": rng.choice((str(rng.randrange(100)), f"{rng.randrange(50)}.{rng.randrange(1000):03d}", "",
-                                     rng.choice(("-3", "1e3", "0.1", "007", "99999999999999999999", "x", "-")) if
+                                     rng.choice(("-3", "1e3", "0.1", "007", "99999999999999999999", "x", "-", "NA")) if
                                      rng.random() < 0.2 else "7")),
                 "text": rng.choice(("", "one", "two", 'q"q', "a,b", "l\nf" if rng.random() < 0.1 else "3", "é", "\t", "\\")),
                 "gap": rng.choice(("5", "15", "40", "" if rng.random() < 0.1 else "20")),

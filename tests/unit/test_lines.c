@@ -526,7 +526,7 @@ static void
 check_object(const char *line, const char *want, const char *name)
 {
 	wm_buf_reset(&got);
-	wm_logfmt_put_object(wm_span_of(line), &got);
+	wm_logfmt_put_object(wm_span_of(line), NULL, &got);
 	tap_span(wm_buf_span(&got), want, name);
 }
 
