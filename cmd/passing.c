@@ -34,7 +34,7 @@ struct passing {
 	struct wm_value *values;
 	struct wm_header told_before; /* the columns that a run before had been told by its first record */
 	struct wm_buf line;           /* of a record that is put into the layout */
-	struct wm_buf stamped_line;
+	struct wm_buf put;            /* a line that is written, while line is still asked for */
 };
 
 struct passing *
@@ -49,7 +49,7 @@ passing_open(
 	if (stamps != NULL)
 		p->stamped = *stamps;
 	wm_buf_init(&p->line, WM_BUF_UNBOUNDED);
-	wm_buf_init(&p->stamped_line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&p->put, WM_BUF_UNBOUNDED);
 	return p;
 }
 
@@ -66,7 +66,7 @@ passing_close(struct passing *p)
 	free(p->values);
 	wm_header_release(&p->told_before);
 	wm_buf_release(&p->line);
-	wm_buf_release(&p->stamped_line);
+	wm_buf_release(&p->put);
 	free(p);
 }
 
@@ -141,9 +141,9 @@ put_header(struct passing *p, const struct wm_reader *layout)
 
 	if (p->layout.format == WM_FORMAT_NDJSON || header.len == 0 || p->common->no_output_header)
 		return;
-	wm_buf_reset(&p->line);
-	wm_stamps_put_header(&p->stamps, header, &p->line);
-	outputs_put_header(p->outputs, wm_buf_span(&p->line));
+	wm_buf_reset(&p->put);
+	wm_stamps_put_header(&p->stamps, header, &p->put);
+	outputs_put_header(p->outputs, wm_buf_span(&p->put));
 }
 
 void
@@ -318,10 +318,10 @@ passing_put(struct passing *p, struct wm_span line, const struct wm_record *rec,
 		}
 	}
 	if (rec != NULL && p->stamped.count != 0) {
-		wm_buf_reset(&p->stamped_line);
+		wm_buf_reset(&p->put);
 		bool is_new = p->stamps.adds_only || is_unstamped(p, rec);
-		wm_stamps_put(&p->stamps, line, is_new, values, &p->stamped_line);
-		line = wm_buf_span(&p->stamped_line);
+		wm_stamps_put(&p->stamps, line, is_new, values, &p->put);
+		line = wm_buf_span(&p->put);
 	}
 	if (p->is_recast)
 		put_recast(p, line);
@@ -364,7 +364,7 @@ passing_put_lone(struct passing *p, struct wm_span name, const struct wm_value *
 	}
 	if (p->layout.format != WM_FORMAT_NDJSON && !wm_columns_find(&p->stamps.columns, name, &place))
 		return;
-	wm_buf_reset(&p->line);
-	wm_lone_put(&p->line, &p->layout, p->stamps.columns.count, place, name, value);
-	outputs_put_text(p->outputs, wm_buf_span(&p->line));
+	wm_buf_reset(&p->put);
+	wm_lone_put(&p->put, &p->layout, p->stamps.columns.count, place, name, value);
+	outputs_put_text(p->outputs, wm_buf_span(&p->put));
 }

@@ -76,6 +76,27 @@ counts() { # of the results on standard input
 	assert_line --index 2 --partial "2022-01-01T00:00:00Z"
 }
 
+@test "stamped records that are put into the layout of the first FILE stay what they are while punctuation is written" {
+	printf '%s\n' ts,k,_time,_watermark 1,a-long-key,1,-2 5,b,5,2 20,c-is-a-long-key,20,17 >whole.csv
+	head -c -1 whole.csv >begin.csv
+	printf '%s\n' k,_watermark,ts,_time d,18,21,21 e-is-long,37.5,40,40 f,37.5,39,39 g,60,70,70 >rest.csv
+	printf '%s\n' 21,d,21,18 40,e-is-long,40,37.5 39,f,39,37.5 70,g,70,60 >>whole.csv
+	for line in 'wm-sort' 'wm-dedup -k k --remember 1h' 'wm-stamp --add late' 'wm-window --stamp --tumbling 10s -g k' \
+		'wm-lag -g k --every 10s'; do
+		read -r -a words <<<"$line"
+		"$bin/${words[0]}" -q "${words[@]:1}" whole.csv >want
+		grep -q c-is-a-long-key want
+		grep -q e-is-long want
+		"$bin/${words[0]}" -q "${words[@]:1}" begin.csv rest.csv >out
+		diff want out
+	done
+	printf '%s\n' ts,k,_time,_watermark 1,a-long-key,1,-2 70,g,70,60 >right.csv
+	"$bin/wm-join" -q -k k --between=-9s,9s --type left --stamp later whole.csv right.csv >want
+	grep -q c-is-a-long-key want
+	"$bin/wm-join" -q -k k --between=-9s,9s --type left --stamp later whole.csv <(head -c -1 right.csv) >out
+	diff want out
+}
+
 @test "--source: a first row that is rejected ends a batch without a source" {
 	printf 'src,ts\na,x\na,1\na,1.5\n' >in.csv
 	for policy in min max; do

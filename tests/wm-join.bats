@@ -706,7 +706,7 @@ The side that is behind is read next, and waited for.'
 		{"ts":3,"k":"a","v":"\u00e9","right_ts":"x","right_right_ts":1,"right_v":5}
 		{"ts":3,"k":"a","v":"\u00e9","right_ts":"x","right_right_ts":1,"right_right_right_ts":7,"right_v":[1, 2]}
 	END
-	join=("$bin/wm-join" -q -t ts --time-format s -w 5s -k k --between=-5s,5s)
+	join=("$bin/wm-join" -q -t ts --time-format s -w 5s -k k "--between=-5s,5s")
 	"${join[@]}" left right >out
 	cmp out want
 	# The same where rows are kept between runs, whole or as the result has them.
