@@ -279,10 +279,12 @@ static bool
 read_state(struct contents *c, struct held *held, struct wm_err *err)
 {
 	bool is_anew = c->file.sections[WM_CHECKPOINT_STAT].version == KEEP_STATE_ANEW;
+	bool closes =
+		held->lag != NULL && contents_option(c, "--every") != NULL && contents_option(c, "--delay") != NULL;
 	struct wm_get in;
 
-	/* All tools have had one version so far. */
-	return sections_open(&c->file, WM_CHECKPOINT_STAT, 1, c->path, &in, err) &&
+	/* All have had one version so far, but wm-lag where windows are closed. */
+	return sections_open(&c->file, WM_CHECKPOINT_STAT, closes ? 2 : 1, c->path, &in, err) &&
 		sections_close(&c->file, WM_CHECKPOINT_STAT, c->path, is_anew || decode_state(held, &in), &in, err);
 }
 

@@ -708,8 +708,10 @@ dump_lags(struct contents *c, const struct held *held, struct wm_buf *out)
 	while (wm_lag_next(held->lag, &group)) {
 		begin_object(out, "STAT");
 		if (has_windows) {
-			put_time(out, "window_start", group.window_start_us);
-			put_time(out, "window_end", group.window_end_us);
+			bool is_overdue = group.window_start_us == WM_LAG_NO_WINDOW;
+
+			put_time(out, "window_start", is_overdue ? WM_TIME_NONE : group.window_start_us);
+			put_time(out, "window_end", is_overdue ? WM_TIME_NONE : group.window_end_us);
 		}
 		put_key(out, group.keys, held->keys_count);
 		put_count(out, "rows", group.count);

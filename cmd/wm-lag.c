@@ -3,7 +3,7 @@
  * wm-lag - how late data runs, and what delay to set.
  *
  * Measures the lag and the disorder of every row and writes their distribution
- * once, at the end; with --advise what each delay would lose, exactly as a run with it would.
+ * once, at the end, or as the watermark closes each window of --every; with --advise what each delay would lose, exactly as a run with it would.
  * See wm-lag(1).
  */
 #include "cmd/advice.h"
@@ -91,6 +91,7 @@ struct plan {
 	struct wm_windows every;
 	struct wm_windows windows;
 	bool has_every;
+	bool closes;                                      /* windows of every, as the watermark passes their ends */
 	bool is_grouped;                                  /* else all rows are one group */
 	struct wm_span percentile_texts[PERCENTILES_MAX]; /* as typed */
 	uint64_t percentiles[PERCENTILES_MAX];            /* in units of quantile.h */
@@ -259,6 +260,7 @@ set_plan(struct plan *plan, const struct options *opt)
 			.has_windows = opt->tumbling != NULL || opt->sliding != NULL,
 		},
 		.has_every = opt->every != NULL,
+		.closes = opt->every != NULL && opt->common.delay.text != NULL,
 		.is_grouped = opt->every != NULL || opt->group_by != NULL,
 	};
 	if (opt->common.is_spark)
@@ -474,7 +476,10 @@ put_time(struct rows *rows, const struct plan *plan, int64_t time_us)
 static void
 put_group(struct rows *rows, const struct plan *plan, const struct wm_lag_group *group)
 {
-	if (plan->has_every) {
+	if (plan->has_every && group->window_start_us == WM_LAG_NO_WINDOW) {
+		put_null(rows);
+		put_null(rows);
+	} else if (plan->has_every) {
 		put_time(rows, plan, group->window_start_us);
 		put_time(rows, plan, group->window_end_us);
 	}
@@ -598,10 +603,20 @@ warn_notes(const struct plan *plan, const struct wm_lag_group *group, unsigned n
 	wm_buf_release(&text);
 }
 
+/* Where results go. */
+struct output {
+	struct rows rows;           /* of csv, tsv and ndjson */
+	struct rows shown;          /* of a table that has begun, */
+	struct wm_display *display; /* and this is it; NULL: none has */
+	bool has_table;             /* one was written */
+	bool is_told;               /* that values are approximate */
+};
+
 static void
-write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struct stream *s)
+write_rows(struct output *to, const struct plan *plan, struct wm_lag *lag, struct stream *s)
 {
 	bool is_approximate = false;
+	struct rows *rows = &to->rows;
 	struct wm_lag_group group;
 
 	while (wm_lag_next(lag, &group)) {
@@ -621,8 +636,9 @@ write_rows(struct rows *rows, const struct plan *plan, struct wm_lag *lag, struc
 			warn_notes(plan, &group, plan->advice.is_wanted ? notes : notes & NOTE_APPROXIMATE);
 		is_approximate = is_approximate || (plan->is_grouped && (notes & NOTE_APPROXIMATE) != 0);
 	}
-	if (is_approximate)
+	if (is_approximate && !to->is_told)
 		warn_notes(plan, &group, NOTE_APPROXIMATE);
+	to->is_told |= is_approximate;
 }
 
 /* Terminals */
@@ -672,26 +688,40 @@ new_display(const struct rows *rows, const struct screen *screen)
 }
 
 static void
-show_measures(const struct plan *plan, struct wm_lag *lag, const struct screen *screen, struct wm_buf *out)
+begin_table(struct output *to, const struct plan *plan, const struct screen *screen, struct wm_buf *out)
+{
+	open_rows(&to->shown, plan);
+	add_group_names(&to->shown, plan);
+	add_measure_names(&to->shown, plan);
+	to->display = new_display(&to->shown, screen);
+	if (to->has_table)
+		wm_buf_add_byte(out, '\n');
+	to->has_table = true;
+}
+
+static void
+end_table(struct output *to, struct wm_buf *out)
+{
+	wm_display_end(to->display, out);
+	wm_display_free(to->display);
+	to->display = NULL;
+	release_rows(&to->shown);
+}
+
+static void
+show_measures(struct output *to, const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 {
 	struct wm_lag_group group;
-	struct rows rows;
 
-	open_rows(&rows, plan);
-	add_group_names(&rows, plan);
-	add_measure_names(&rows, plan);
-	struct wm_display *display = new_display(&rows, screen);
 	while (wm_lag_next(lag, &group)) {
 		if (plan->advice.has_arrival) {
-			put_measure(&rows, plan, &group, WM_LAG_LAG, true);
-			wm_display_put(display, end_row(&rows), out);
+			put_measure(&to->shown, plan, &group, WM_LAG_LAG, true);
+			wm_display_put(to->display, end_row(&to->shown), out);
 		}
-		put_measure(&rows, plan, &group, WM_LAG_DISORDER, true);
-		wm_display_put(display, end_row(&rows), out);
+		put_measure(&to->shown, plan, &group, WM_LAG_DISORDER, true);
+		wm_display_put(to->display, end_row(&to->shown), out);
 	}
-	wm_display_end(display, out);
-	wm_display_free(display);
-	release_rows(&rows);
+	wm_display_flush(to->display, out);
 }
 
 /* "net=ak, 2018-02-01T00:00:00Z to 2018-02-02T00:00:00Z": what a group is known by. */
@@ -706,7 +736,9 @@ show_group(const struct plan *plan, const struct wm_lag_group *group, struct wm_
 		wm_buf_add_byte(out, '=');
 		wm_shown(group->keys[i].text, out);
 	}
-	if (plan->has_every) {
+	if (plan->has_every && group->window_start_us == WM_LAG_NO_WINDOW) {
+		wm_buf_addf(out, "%swithout a window", plan->keys_count == 0 ? "" : ", ");
+	} else if (plan->has_every) {
 		size_t start_len = wm_instant_print(group->window_start_us, WM_UNIT_ISO, plan->zone, start);
 		size_t end_len = wm_instant_print(group->window_end_us, WM_UNIT_ISO, plan->zone, end);
 
@@ -799,7 +831,15 @@ show_notes(unsigned notes, const struct plan *plan, const struct wm_lag_group *g
 	wm_buf_release(&text);
 }
 
-/* What stands below the measures about a group that has rows. */
+/* Whether anything stands below the measures about a group. */
+static bool
+has_details(const struct plan *plan, const struct wm_lag_group *group)
+{
+	return group->count != 0 &&
+		(plan->advice.is_wanted || plan->opt->plot || advice_notes(&plan->advice, group) != 0);
+}
+
+/* What stands there. */
 static void
 show_details(const struct plan *plan, const struct wm_lag_group *group, const struct screen *screen, struct wm_buf *out)
 {
@@ -807,8 +847,6 @@ show_details(const struct plan *plan, const struct wm_lag_group *group, const st
 	enum wm_lag_kind plotted = plan->advice.has_arrival ? WM_LAG_LAG : WM_LAG_DISORDER;
 	unsigned notes = advice_notes(&plan->advice, group);
 
-	if (!plan->advice.is_wanted && !plan->opt->plot && notes == 0)
-		return;
 	wm_buf_add_byte(out, '\n');
 	if (plan->is_grouped)
 		show_group(plan, group, out);
@@ -822,32 +860,65 @@ show_details(const struct plan *plan, const struct wm_lag_group *group, const st
 }
 
 static void
-show_table(const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
+show_table(struct output *to, const struct plan *plan, struct wm_lag *lag, struct wm_buf *out)
 {
 	struct screen screen = screen_of(plan);
 	struct wm_lag_group group;
 
-	show_measures(plan, lag, &screen, out);
-	while (wm_lag_next(lag, &group))
-		if (group.count != 0)
-			show_details(plan, &group, &screen, out);
+	if (to->display == NULL)
+		begin_table(to, plan, &screen, out);
+	show_measures(to, plan, lag, out);
+	while (wm_lag_next(lag, &group)) {
+		if (!has_details(plan, &group))
+			continue;
+		if (to->display != NULL)
+			end_table(to, out);
+		show_details(plan, &group, &screen, out);
+	}
 }
 
 static void
-write_results(const struct plan *plan, struct rows *rows, struct wm_lag *lag, struct stream *s)
+write_results(struct output *to, const struct plan *plan, struct wm_lag *lag, struct stream *s)
 {
 	struct expose_plan expose = expose_plan_of(plan);
 	struct wm_buf text;
 
 	if (plan->format != CLI_OUTPUT_TABLE && plan->format != FORMAT_PROMETHEUS) {
-		write_rows(rows, plan, lag, s);
+		write_rows(to, plan, lag, s);
 		return;
 	}
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
 	if (plan->format == CLI_OUTPUT_TABLE)
-		show_table(plan, lag, &text);
+		show_table(to, plan, lag, &text);
 	else
 		expose_lag(&expose, lag, &text);
+	stream_put_text(s, wm_buf_span(&text));
+	wm_buf_release(&text);
+}
+
+/* Writes the windows that the watermark has passed, and forgets them. */
+static void
+close_windows(struct output *to, const struct plan *plan, struct wm_lag *lag, struct stream *s, int64_t watermark_us)
+{
+	if (!wm_lag_close(lag, watermark_us))
+		return;
+	write_results(to, plan, lag, s);
+	wm_lag_forget(lag);
+}
+
+/* A table has its header though it has no row. */
+static void
+end_results(struct output *to, const struct plan *plan, struct stream *s)
+{
+	struct wm_buf text;
+
+	if (plan->format != CLI_OUTPUT_TABLE || (to->has_table && to->display == NULL))
+		return;
+	struct screen screen = screen_of(plan);
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	if (to->display == NULL)
+		begin_table(to, plan, &screen, &text);
+	end_table(to, &text);
 	stream_put_text(s, wm_buf_span(&text));
 	wm_buf_release(&text);
 }
@@ -858,9 +929,10 @@ explain(const struct plan *plan)
 	struct wm_buf text;
 
 	wm_buf_init(&text, WM_BUF_UNBOUNDED);
-	wm_buf_add_text(&text,
-		"Every row is measured; what was measured is written once, when the input ends.\n"
-		"Disorder is how far a row is behind the highest event time before it.\n");
+	wm_buf_addf(&text,
+		"Every row is measured; what was measured is written once, when %s.\n"
+		"Disorder is how far a row is behind the highest event time before it.\n",
+		plan->closes ? "the watermark has passed the end of its window" : "the input ends");
 	if (plan->advice.has_arrival)
 		wm_buf_add_text(&text, "Lag is its arrival time less its event time.\n");
 	if (plan->keys_count != 0)
@@ -871,8 +943,11 @@ explain(const struct plan *plan)
 		wm_buf_addf(&text, "The advice is the least -w with which no more than %s of the rows is behind.\n",
 			plan->advice.target_text);
 	if (plan->opt->common.delay.text != NULL)
-		wm_buf_addf(&text, "Rows that are behind under -w %s are counted as late, and measured all the same.\n",
-			plan->opt->common.delay.text);
+		wm_buf_addf(&text,
+			"Rows that are behind under -w %s are counted as late, and measured all the same%s.\n",
+			plan->opt->common.delay.text,
+			plan->closes ? ": those whose window was written before, together, in rows without a window"
+				     : "");
 	explain_nulls(&plan->opt->common, &text);
 	cli_answer(&text);
 }
@@ -886,6 +961,9 @@ say_state(const struct wm_lag *lag, struct stream *s)
 }
 
 /* What is kept from run to run */
+
+/* Version of a state whose windows are closed: it may hold groups without a window. */
+#define STATE_CLOSES 2
 
 static void
 encode(void *self, struct wm_buf *out)
@@ -933,6 +1011,7 @@ measure(struct wm_lag *lag, const struct plan *plan, const struct stream_row *ro
 		.event_time_us = row->event_time_us,
 		.highest_time_us = row->highest_time_us,
 		.arrival_us = row->arrival_us,
+		.watermark_us = row->watermark_us,
 		.keys = keys,
 	};
 
@@ -944,7 +1023,7 @@ measure(struct wm_lag *lag, const struct plan *plan, const struct stream_row *ro
 /* From so many groups on it is said that none is forgotten. */
 #define GROUPS_MANY 100000
 
-/* A group is written when the input ends, late rows included, so an input without end has groups without end. */
+/* Without a watermark a group is written when the input ends, so an input without end has groups without end. */
 static void
 tell_many(const struct plan *plan, const struct wm_lag *lag, bool *is_told)
 {
@@ -955,9 +1034,21 @@ tell_many(const struct plan *plan, const struct wm_lag *lag, bool *is_told)
 		cli_warn("%d groups are measured by themselves, and none is forgotten before the input ends: %s, or a "
 			 "run for each file, bounds the memory",
 			GROUPS_MANY,
-			plan->opt->group_by == NULL ? "a longer --every"
-				: plan->has_every   ? "a longer --every, fewer keys (-g)"
+			plan->opt->group_by == NULL ? "a delay (-w), a longer --every"
+				: plan->has_every   ? "a delay (-w), a longer --every, fewer keys (-g)"
 						    : "fewer keys (-g)");
+}
+
+/* Their rows of results are no windows'. */
+static void
+tell_overdue(const struct plan *plan, const struct wm_lag *lag)
+{
+	uint64_t count = wm_lag_overdue_count(lag);
+
+	if (count != 0 && !plan->opt->common.quiet)
+		cli_warn("%" PRIu64 " row%s came when the window of --every had been written: measured %s, without a "
+			 "window; a longer -w leaves windows open for longer",
+			count, count == 1 ? "" : "s", plan->keys_count == 0 ? "together" : "by key");
 }
 
 int
@@ -976,15 +1067,17 @@ main(int argc, char **argv)
 	struct wm_lag *lag = NULL;
 	const struct keep_state state = {
 		.self = &lag,
-		.version = 1,
+		.version = plan.closes ? STATE_CLOSES : 1,
 		.encode = encode,
 		.decode = decode,
 		.bytes = bytes,
 		.holds_texts = holds_texts,
+		.is_bound_by_delay = plan.closes,
 		.bound = opt.group_by != NULL ? "fewer keys (-g)"
 			: opt.every != NULL   ? "a longer --every"
 					      : NULL,
-		.writes_anew = true,
+		.writes_anew = !plan.closes,
+		.is_gone_by_flush = plan.closes,
 	};
 	struct keep_options kept = kept_options(&opt);
 	const struct stream_facts facts = {
@@ -993,27 +1086,29 @@ main(int argc, char **argv)
 		.state = &state,
 		.options = &kept,
 		.late_fate = "measured all the same",
+		.held_unit = "group",
 	};
 	struct stream *s = stream_open(&opt.common, &facts);
-	struct rows rows;
-	open_rows(&rows, &plan);
+	struct output to = { 0 };
+	open_rows(&to.rows, &plan);
 	struct wm_span rest = wm_span(NULL, 0), key;
 	if (opt.group_by != NULL)
 		rest = wm_span_of(opt.group_by);
 	while (wm_list_next(&rest, ',', &key))
 		stream_want(s, key, STREAM_TEXT);
-	add_group_names(&rows, &plan);
+	add_group_names(&to.rows, &plan);
 	if (opt.advise)
-		add_advice_names(&rows, &plan);
+		add_advice_names(&to.rows, &plan);
 	else
-		add_measure_names(&rows, &plan);
-	check_names(&rows);
-	stream_begin(s, rows.names, is_text ? 0 : rows.count);
+		add_measure_names(&to.rows, &plan);
+	check_names(&to.rows);
+	stream_begin(s, to.rows.names, is_text ? 0 : to.rows.count);
 
 	struct wm_lag_options lag_options = {
 		.keys_count = plan.keys_count,
 		.every = plan.has_every ? &plan.every : NULL,
 		.windows = plan.advice.has_windows ? &plan.windows : NULL,
+		.closes = plan.closes,
 		.has_arrival = plan.advice.has_arrival,
 		.has_advice = opt.advise,
 	};
@@ -1021,9 +1116,12 @@ main(int argc, char **argv)
 	stream_resume(s);
 	struct stream_row row;
 	enum stream_item item;
-	bool is_told = !plan.is_grouped;
-	/* Nothing is due before the end. */
-	while ((item = stream_next(s, WM_TIME_END, &row)) != STREAM_END) {
+	bool is_told = !plan.is_grouped || plan.closes;
+	/* Nothing is due where no window is closed, nor before a record has begun the outputs, though an old checkpoint holds such windows. */
+	int64_t due_us = WM_TIME_END;
+	for (; (item = stream_next(s, due_us, &row)) != STREAM_END; due_us = wm_lag_due_us(lag)) {
+		if (item == STREAM_WATERMARK && plan.closes)
+			close_windows(&to, &plan, lag, s, row.watermark_us);
 		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))
 			say_state(lag, s);
 		if (item != STREAM_RECORD)
@@ -1036,13 +1134,18 @@ main(int argc, char **argv)
 			stream_used(s, 0);
 	}
 	say_state(lag, s);
-	/* The next run will write them, of all that was read. */
-	if (!stream_is_kept_at_limit(s))
-		write_results(&plan, &rows, lag, s);
-	int status = stream_finish(s, 0); /* flushes and checks every output */
+	/* At a limit the next run will write them, of all that was read. */
+	bool is_left = !plan.closes && stream_is_kept_at_limit(s);
+	if (!plan.closes && !is_left)
+		write_results(&to, &plan, lag, s);
+	if (!is_left)
+		end_results(&to, &plan, s);
+	tell_overdue(&plan, lag);
+	uint64_t held_count = plan.closes && stream_is_held(s) ? wm_lag_groups_count(lag) : 0;
+	int status = stream_finish(s, held_count); /* flushes and checks every output */
 	wm_lag_free(lag);
 	keep_options_release(&kept);
-	release_rows(&rows);
+	release_rows(&to.rows);
 	release_plan(&plan);
 	cli_release(&opt.common);
 	return status;

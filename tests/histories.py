@@ -44,6 +44,7 @@ COMMANDS = {
     "stamp": (["wm-stamp", "-t", "ts", "-w", "20s", "--add", "time,watermark,late"], "csv json"),
     "stamp-batches": (["wm-stamp", "-t", "ts", "-w", "20s", "--trigger", "5rows", "--drop-late"], "csv json"),
     "lag": (["wm-lag", "-t", "ts", "-g", "k"], "csv json"),
+    "lag-windows": (["wm-lag", "-t", "ts", "-w", "20s", "--every", "1m", "-g", "k"], "csv json"),
 }
 
 # Of two inputs: what comes out does not depend on where runs are cut, but its order does.

@@ -26,7 +26,7 @@ second_rows() {
 		2025-11-29T10:00:01Z,a,128
 }
 
-names=(window sliding sessions complete dedup sort join lag stamp)
+names=(window sliding sessions complete dedup sort join lag lag-windows stamp)
 
 # The command line of a name, in $line; without its input, checkpoint and output.
 line_of() {
@@ -39,6 +39,8 @@ line_of() {
 	sort) line=(wm-sort -q -t time -w 30s) ;;
 	join) line=(wm-join -q -t time -w 20s -k host --between "0s,10s") ;;
 	lag) line=(wm-lag -q -t time -w 20s -g host --max-jump 1h) ;;
+	# Of a version that closed no window before the end of a run.
+	lag-windows) line=(wm-lag -q -t time -w 20s -g host --every 1m) ;;
 	stamp) line=(wm-stamp -q -t time -w 20s --source host) ;;
 	esac
 }
@@ -98,13 +100,13 @@ misused() {
 	for name in "${names[@]}"; do
 		[ "$name" != complete ] || continue # its last table alone is the same
 		begin "$name"
-		cmp "$golden/$name.out" out.csv
+		[ "$name" = lag-windows ] || cmp "$golden/$name.out" out.csv
 		second_rows >>in.csv
 		second_rows >>right.csv
 		rm -f st st.lock st.prev
 		cp "$golden/$name.ckpt" st
-		# wm-lag measures all runs, and writes that at the end of each
-		if [ "$name" = lag ]; then : >out.csv; else cp "$golden/$name.out" out.csv; fi
+		# wm-lag measures all runs, and wrote that at the end of each
+		if [[ $name == lag* ]]; then : >out.csv; else cp "$golden/$name.out" out.csv; fi
 		rm -f rejects.csv
 		go "$name" -C st --eof flush
 		mv out.csv resumed.csv

@@ -129,6 +129,83 @@ refused() { # words, arguments
 	done
 }
 
+@test "--every with -w: windows are written as the watermark passes them, and what comes later stands without one" {
+	printf 'ts,k\n1,a\n5,a\n12,a\n11,b\n31,a\n2,a\n13,b\n33,b\n3,\n45.5,a\n' >in.csv
+	late() {
+		lag -t ts --time-format s -w 3s --every 10s -g k --percentiles 50 "$@"
+	}
+	run -0 --separate-stderr late in.csv
+	assert_output 'window_start,window_end,k,measure,count,avg,min,p50,max,negative
+1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,disorder,2,0,0,0,0,0
+1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,a,disorder,1,0,0,0,0,0
+1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,b,disorder,1,1,1,1,1,0
+1970-01-01T00:00:30Z,1970-01-01T00:00:40Z,a,disorder,1,0,0,0,0,0
+1970-01-01T00:00:30Z,1970-01-01T00:00:40Z,b,disorder,1,0,0,0,0,0
+1970-01-01T00:00:40Z,1970-01-01T00:00:50Z,a,disorder,1,0,0,0,0,0
+,,,disorder,1,30,30,30,30,0
+,,a,disorder,1,29,29,29,29,0
+,,b,disorder,1,18,18,18,18,0'
+	[[ $stderr == *'3 rows came when the window of --every had been written: measured by key, without a window; a longer -w'* ]]
+	run -0 late -o ndjson -q in.csv
+	assert_line '{"window_start":null,"window_end":null,"k":"b","measure":"disorder","count":1,"avg":18,"min":18,"p50":18,"max":18,"negative":0}'
+	# Without -w all of them belong to their windows.
+	run -0 lag -t ts --time-format s --every 10s --percentiles 50 -q in.csv
+	assert_line --index 1 '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,disorder,4,14.75,0,0,30,0'
+	assert_equal "${#lines[@]}" 5
+	# Side by side, the watermark is that of the input that is furthest behind.
+	printf 'ts,k\n1,a\n14,a\n' >slow.csv
+	printf 'ts,k\n2,b\n39,b\n3,b\n' >fast.csv
+	run -0 --separate-stderr late --merge --out out slow.csv fast.csv
+	assert_equal "$(cut -d, -f1-5 out)" 'window_start,window_end,k,measure,count
+1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,a,disorder,1
+1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,b,disorder,1
+1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,a,disorder,1
+1970-01-01T00:00:30Z,1970-01-01T00:00:40Z,b,disorder,1
+,,b,disorder,1'
+}
+
+@test "--every with -w: a window is there before the input ends, and the next run goes on with those that are open" {
+	mkfifo pipe
+	"$bin/wm-lag" -q -t ts --time-format s -w 1s --every 10s --percentiles 50 pipe >out 2>err &
+	pid=$!
+	exec 7>pipe
+	printf 'ts\n5\n3\n12\n' >&7
+	for _ in $(seq 100); do
+		grep -q 00:00:10Z out && break
+		sleep 0.05
+	done
+	exec 7>&-
+	wait "$pid"
+	assert_equal "$(tail -n +2 out)" '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,disorder,2,1,0,0,2,0
+1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,disorder,1,0,0,0,0,0'
+	kept() {
+		lag -t ts --time-format s -w 1s --every 10s --percentiles 50 -C st "$@"
+	}
+	printf 'ts\n5\n3\n12\n' >in.csv
+	run -0 --separate-stderr kept in.csv --out again
+	[[ $stderr == *'held at the end of input: 1 group is kept in st'* ]]
+	run -0 "$bin/wm-checkpoint" show st
+	assert_line --partial '1 group'
+	printf '2\n13\n' >>in.csv
+	run -0 kept -q --eof flush --out again in.csv
+	assert_equal "$(tail -n +2 again)" '1970-01-01T00:00:00Z,1970-01-01T00:00:10Z,disorder,2,1,0,0,2,0
+1970-01-01T00:00:10Z,1970-01-01T00:00:20Z,disorder,2,0,0,0,0,0
+,,disorder,1,10,10,10,10,0'
+	# In a table too, where widths are those of what came first.
+	run -0 lag -q -t ts --time-format s -w 1s --every 10s -g ts --percentiles 50 -o table --plot in.csv
+	assert_equal "$(grep -c window_start <<<"$output")" 2
+	assert_line 'ts=2, without a window:'
+}
+
+@test "--every with -w: windows that were written are forgotten" {
+	seq -f '%.1f' 0 0.5 99999 | sed '1i ts' >in.csv
+	run -0 --separate-stderr lag -t ts --time-format s -w 9s --every 1s --state-limit 256K in.csv
+	assert_equal "${#lines[@]}" 100001
+	assert_equal "$stderr" ''
+	run -4 --separate-stderr lag -t ts --time-format s --every 1s --state-limit 256K in.csv
+	[[ $stderr == *'raise --state-limit'* ]]
+}
+
 @test "formats: as the input, or as asked" {
 	run -0 lag -t time --ingest updated "$quakes.ndjson"
 	assert_line --index 0 --partial '{"measure":"lag","count":1707,"avg":49229.27703925015,"min":95.526,'

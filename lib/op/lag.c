@@ -6,21 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/arena.h"
+#include "lib/base/hash.h"
 #include "lib/base/limits.h"
 #include "lib/base/mem.h"
 #include "lib/event/watermark.h"
 #include "lib/op/keys.h"
-#include "lib/state/table.h"
+#include "lib/state/expiry.h"
+#include "lib/state/keyed.h"
 #include "lib/time/civil.h"
 
 #define US_PER_MS 1000
 #define VALUES_MIN 8
 
-/* Values of every key are in the table's arena, sketches too; exact values are on the heap, where they can grow in place. */
+/* Exact values are on the heap, where they can grow in place. */
 struct group {
 	uint64_t count;
 	int64_t first_time_us;
 	int64_t last_time_us;
+	struct wm_arena sketches; /* of all series */
 	struct wm_lag_series series[WM_LAG_KINDS];
 };
 
@@ -33,20 +37,25 @@ struct place {
 
 struct wm_lag {
 	struct wm_lag_options options;
-	struct wm_table table; /* of struct group, by window and keys */
-	struct group *only;    /* the one group of a lag that is not grouped */
+	struct wm_keyed groups; /* of struct group, by window and keys */
+	struct wm_expiry due;   /* with closes: the entries of groups, by the ends of their windows */
+	struct group *only;     /* the one group of a lag that is not grouped */
 	struct place every;
 	struct place windows;
 	uint64_t kept_count; /* values of lag and disorder that are kept */
 	bool is_sketched;
-	size_t values_bytes;    /* of all series that are not */
+	size_t values_bytes; /* of all series that are not */
+	size_t sketches_bytes;
+	uint64_t overdue_count;
 	struct wm_value *parts; /* of a group's key: with every where its window starts, then the keys */
 	size_t parts_count;
 	struct wm_buf key_text;
 
-	/* a walk */
-	const struct wm_entry **order; /* NULL between walks */
+	/* a walk over those in order, NULL between walks; or, where is_closing, over those that were closed */
+	struct wm_entry **order;
+	size_t order_count;
 	size_t order_at;
+	bool is_closing;
 };
 
 static struct group *
@@ -60,128 +69,6 @@ begin_group(struct group *group)
 {
 	*group = (struct group){ .first_time_us = INT64_MAX, .last_time_us = INT64_MIN };
 }
-
-/* The group of the key that lag->parts are, begun if there was none. */
-static struct group *
-put_parts(struct wm_lag *lag)
-{
-	uint8_t tag;
-	bool is_new;
-	struct wm_span key = wm_keys_pack(lag->parts, lag->parts_count, &lag->key_text, &tag);
-	struct wm_entry *entry = wm_table_put(&lag->table, key, tag, &is_new);
-
-	if (is_new)
-		begin_group(group_of(entry));
-	return group_of(entry);
-}
-
-struct wm_lag *
-wm_lag_new(const struct wm_lag_options *options)
-{
-	struct wm_lag *lag = wm_calloc(1, sizeof(*lag));
-
-	assert(options->windows == NULL || options->has_advice);
-	lag->options = *options;
-	lag->parts_count = options->keys_count + (options->every != NULL);
-	lag->parts = wm_calloc(lag->parts_count, sizeof(lag->parts[0]));
-	wm_table_init(&lag->table, sizeof(struct group));
-	wm_buf_init(&lag->key_text, WM_BUF_UNBOUNDED);
-	if (lag->parts_count == 0)
-		lag->only = put_parts(lag);
-	return lag;
-}
-
-void
-wm_lag_free(struct wm_lag *lag)
-{
-	size_t at = 0;
-
-	if (lag == NULL)
-		return;
-	for (struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
-		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
-			free(group_of(entry)->series[kind].values);
-	wm_table_release(&lag->table);
-	wm_buf_release(&lag->key_text);
-	free(lag->order);
-	free(lag->parts);
-	free(lag);
-}
-
-/* Values */
-
-static void
-sketch_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
-{
-	wm_quantile_add_integer(&series->sketch, &lag->table.arena, value_us);
-}
-
-static size_t
-values_bytes(const struct wm_lag_series *series)
-{
-	return series->values_capacity * sizeof(series->values[0]);
-}
-
-static void
-sketch_series(struct wm_lag *lag, struct wm_lag_series *series)
-{
-	for (size_t i = 0; i < series->values_count; i++)
-		sketch_value(lag, series, series->values[i]);
-	free(series->values);
-	lag->values_bytes -= values_bytes(series);
-	series->values = NULL;
-	series->values_count = series->values_capacity = 0;
-}
-
-__attribute__((noinline, cold)) static void
-sketch_all(struct wm_lag *lag)
-{
-	size_t at = 0;
-
-	for (struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
-		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
-			sketch_series(lag, &group_of(entry)->series[kind]);
-	lag->is_sketched = true;
-}
-
-__attribute__((noinline)) static void
-grow(struct wm_lag *lag, struct wm_lag_series *series)
-{
-	lag->values_bytes -= values_bytes(series);
-	series->values_capacity = series->values_capacity == 0 ? VALUES_MIN : series->values_capacity * 2;
-	series->values = wm_reallocarray(series->values, series->values_capacity, sizeof(series->values[0]));
-	lag->values_bytes += values_bytes(series);
-}
-
-static inline void
-add_value(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
-{
-	series->min_us = series->count == 0 || value_us < series->min_us ? value_us : series->min_us;
-	series->max_us = series->count == 0 || value_us > series->max_us ? value_us : series->max_us;
-	series->count++;
-	series->sum_us += value_us;
-	series->negative += value_us < 0;
-	if (value_us == 0) {
-		series->zeros++;
-	} else if (lag->is_sketched) {
-		sketch_value(lag, series, value_us);
-	} else {
-		if (series->values_count == series->values_capacity)
-			grow(lag, series);
-		series->values[series->values_count++] = value_us;
-	}
-}
-
-/* One that counts toward WM_LAG_EXACT_MAX. */
-static inline void
-add_counted(struct wm_lag *lag, struct wm_lag_series *series, int64_t value_us)
-{
-	if (value_us != 0 && lag->kept_count++ == WM_LAG_EXACT_MAX)
-		sketch_all(lag);
-	add_value(lag, series, value_us);
-}
-
-/* Adding */
 
 static inline const struct place *
 place_of(struct place *place, const struct wm_windows *windows, int64_t time_us)
@@ -223,6 +110,164 @@ time_of_text(struct wm_span text, int64_t *time_us)
 	return true;
 }
 
+static size_t
+values_bytes(const struct wm_lag_series *series)
+{
+	return series->values_capacity * sizeof(series->values[0]);
+}
+
+/* Its memory, and what it counted toward WM_LAG_EXACT_MAX. */
+static void
+release_group(struct wm_lag *lag, struct group *group)
+{
+	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++) {
+		struct wm_lag_series *series = &group->series[kind];
+
+		if (kind == WM_LAG_LAG || kind == WM_LAG_DISORDER)
+			lag->kept_count -= series->values_count;
+		lag->values_bytes -= values_bytes(series);
+		free(series->values);
+	}
+	lag->sketches_bytes -= group->sketches.bytes;
+	wm_arena_release(&group->sketches);
+}
+
+/* The end of the window of an entry, or WM_LAG_NO_WINDOW. */
+static int64_t
+window_end_us(struct wm_lag *lag, const struct wm_entry *entry)
+{
+	int64_t start_us = WM_LAG_NO_WINDOW;
+
+	wm_keys_unpack(entry, lag->parts, lag->parts_count);
+	if (!time_of_text(lag->parts[0].text, &start_us) || start_us == WM_LAG_NO_WINDOW)
+		return WM_LAG_NO_WINDOW;
+	return place_of(&lag->every, lag->options.every, start_us)->end_us;
+}
+
+/* The group of the key that lag->parts are, begun if there was none. */
+static struct group *
+put_parts(struct wm_lag *lag)
+{
+	uint8_t tag;
+	bool is_new;
+	struct wm_span key = wm_keys_pack(lag->parts, lag->parts_count, &lag->key_text, &tag);
+	struct wm_entry *entry = wm_keyed_put(&lag->groups, key, tag, wm_hash(key, tag), &is_new);
+
+	if (is_new)
+		begin_group(group_of(entry));
+	if (is_new && lag->options.closes)
+		wm_expiry_put(&lag->due, window_end_us(lag, entry), entry);
+	return group_of(entry);
+}
+
+struct wm_lag *
+wm_lag_new(const struct wm_lag_options *options)
+{
+	struct wm_lag *lag = wm_calloc(1, sizeof(*lag));
+
+	assert(options->windows == NULL || options->has_advice);
+	assert(options->every != NULL || !options->closes);
+	lag->options = *options;
+	lag->parts_count = options->keys_count + (options->every != NULL);
+	lag->parts = wm_calloc(lag->parts_count, sizeof(lag->parts[0]));
+	wm_keyed_init(&lag->groups, sizeof(struct group));
+	wm_buf_init(&lag->key_text, WM_BUF_UNBOUNDED);
+	if (lag->parts_count == 0)
+		lag->only = put_parts(lag);
+	return lag;
+}
+
+void
+wm_lag_free(struct wm_lag *lag)
+{
+	size_t at = 0;
+
+	if (lag == NULL)
+		return;
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&lag->groups, &at)) != NULL;)
+		release_group(lag, group_of(entry));
+	wm_keyed_release(&lag->groups);
+	wm_expiry_release(&lag->due);
+	wm_buf_release(&lag->key_text);
+	free(lag->order);
+	free(lag->parts);
+	free(lag);
+}
+
+/* Values */
+
+static void
+sketch_value(struct wm_lag *lag, struct group *group, struct wm_lag_series *series, int64_t value_us)
+{
+	size_t before = group->sketches.bytes;
+
+	wm_quantile_add_integer(&series->sketch, &group->sketches, value_us);
+	lag->sketches_bytes += group->sketches.bytes - before;
+}
+
+static void
+sketch_series(struct wm_lag *lag, struct group *group, struct wm_lag_series *series)
+{
+	for (size_t i = 0; i < series->values_count; i++)
+		sketch_value(lag, group, series, series->values[i]);
+	free(series->values);
+	lag->values_bytes -= values_bytes(series);
+	series->values = NULL;
+	series->values_count = series->values_capacity = 0;
+}
+
+__attribute__((noinline, cold)) static void
+sketch_all(struct wm_lag *lag)
+{
+	size_t at = 0;
+
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&lag->groups, &at)) != NULL;)
+		for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
+			sketch_series(lag, group_of(entry), &group_of(entry)->series[kind]);
+	lag->is_sketched = true;
+}
+
+__attribute__((noinline)) static void
+grow(struct wm_lag *lag, struct wm_lag_series *series)
+{
+	lag->values_bytes -= values_bytes(series);
+	series->values_capacity = series->values_capacity == 0 ? VALUES_MIN : series->values_capacity * 2;
+	series->values = wm_reallocarray(series->values, series->values_capacity, sizeof(series->values[0]));
+	lag->values_bytes += values_bytes(series);
+}
+
+static inline void
+add_value(struct wm_lag *lag, struct group *group, enum wm_lag_kind kind, int64_t value_us)
+{
+	struct wm_lag_series *series = &group->series[kind];
+
+	series->min_us = series->count == 0 || value_us < series->min_us ? value_us : series->min_us;
+	series->max_us = series->count == 0 || value_us > series->max_us ? value_us : series->max_us;
+	series->count++;
+	series->sum_us += value_us;
+	series->negative += value_us < 0;
+	if (value_us == 0) {
+		series->zeros++;
+	} else if (lag->is_sketched) {
+		sketch_value(lag, group, series, value_us);
+	} else {
+		if (series->values_count == series->values_capacity)
+			grow(lag, series);
+		series->values[series->values_count++] = value_us;
+	}
+}
+
+/* One that counts toward WM_LAG_EXACT_MAX. */
+static inline void
+add_counted(struct wm_lag *lag, struct group *group, enum wm_lag_kind kind, int64_t value_us)
+{
+	if (value_us != 0 && lag->kept_count++ == WM_LAG_EXACT_MAX)
+		sketch_all(lag);
+	add_value(lag, group, kind, value_us);
+}
+
+/* Adding */
+
 static struct group *
 find_group(struct wm_lag *lag, const struct wm_lag_record *record)
 {
@@ -230,7 +275,11 @@ find_group(struct wm_lag *lag, const struct wm_lag_record *record)
 	struct time_text start;
 
 	if (has_window) {
-		start = time_text_of(place_of(&lag->every, lag->options.every, record->event_time_us)->start_us);
+		const struct place *window = place_of(&lag->every, lag->options.every, record->event_time_us);
+		bool is_closed = lag->options.closes && wm_is_complete(window->end_us, record->watermark_us);
+
+		lag->overdue_count += is_closed;
+		start = time_text_of(is_closed ? WM_LAG_NO_WINDOW : window->start_us);
 		lag->parts[0] = (struct wm_value){ wm_span(start.bytes, sizeof(start.bytes)), WM_KIND_TEXT };
 	}
 	for (size_t i = 0; i < lag->options.keys_count; i++)
@@ -252,7 +301,6 @@ void
 wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record)
 {
 	struct group *group = lag->only != NULL ? lag->only : find_group(lag, record);
-	struct wm_lag_series *series = group->series;
 	int64_t time_us = record->event_time_us, disorder_us = 0, behind_us = 0, dropped_us = 0;
 
 	assert(lag->order == NULL);
@@ -260,22 +308,22 @@ wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record)
 	group->first_time_us = time_us < group->first_time_us ? time_us : group->first_time_us;
 	group->last_time_us = time_us > group->last_time_us ? time_us : group->last_time_us;
 	if (lag->options.has_arrival)
-		add_counted(lag, &series[WM_LAG_LAG], record->arrival_us - time_us);
+		add_counted(lag, group, WM_LAG_LAG, record->arrival_us - time_us);
 	if (record->highest_time_us > time_us)
 		disorder_us = record->highest_time_us - time_us;
-	add_counted(lag, &series[WM_LAG_DISORDER], disorder_us);
+	add_counted(lag, group, WM_LAG_DISORDER, disorder_us);
 	if (!lag->options.has_advice)
 		return;
 	/* What is in order is never behind. */
 	if (disorder_us != 0)
 		behind_us = least_delay_us(record->highest_time_us, time_us + 1);
-	add_value(lag, &series[WM_LAG_BEHIND], behind_us);
+	add_value(lag, group, WM_LAG_BEHIND, behind_us);
 	if (lag->options.windows == NULL)
 		return;
 	if (behind_us != 0)
 		dropped_us = least_delay_us(
 			record->highest_time_us, place_of(&lag->windows, lag->options.windows, time_us)->window_end_us);
-	add_value(lag, &series[WM_LAG_DROPPED], dropped_us);
+	add_value(lag, group, WM_LAG_DROPPED, dropped_us);
 }
 
 /* Reading */
@@ -321,15 +369,22 @@ sort_values(int64_t *values, size_t count)
 }
 
 static void
+sort_order(struct wm_lag *lag)
+{
+	qsort(lag->order, lag->order_count, sizeof(lag->order[0]), wm_keys_compare_pointers);
+	lag->order_at = 0;
+}
+
+static void
 sort_groups(struct wm_lag *lag)
 {
-	size_t at = 0, count = 0;
+	size_t at = 0;
 
-	lag->order = wm_reallocarray(NULL, lag->table.count + 1, sizeof(lag->order[0]));
-	for (const struct wm_entry *entry; (entry = wm_table_next(&lag->table, &at)) != NULL;)
-		lag->order[count++] = entry;
-	qsort(lag->order, count, sizeof(lag->order[0]), wm_keys_compare_pointers);
-	lag->order_at = 0;
+	lag->order = wm_reallocarray(NULL, lag->groups.places.count + 1, sizeof(lag->order[0]));
+	lag->order_count = 0;
+	for (struct wm_entry *entry; (entry = wm_keyed_next(&lag->groups, &at)) != NULL;)
+		lag->order[lag->order_count++] = entry;
+	sort_order(lag);
 }
 
 static void
@@ -346,8 +401,10 @@ wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group)
 
 	if (lag->order == NULL)
 		sort_groups(lag);
-	if (lag->order_at == lag->table.count) {
-		end_walk(lag);
+	if (lag->order_at == lag->order_count) {
+		lag->order_at = 0;
+		if (!lag->is_closing)
+			end_walk(lag);
 		return false;
 	}
 	const struct wm_entry *entry = lag->order[lag->order_at++];
@@ -358,14 +415,46 @@ wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group)
 		.last_time_us = found->last_time_us,
 		.count = found->count,
 		.series = found->series };
-	int64_t start_us;
-	if (has_window && time_of_text(lag->parts[0].text, &start_us)) {
-		group->window_start_us = start_us;
-		group->window_end_us = place_of(&lag->every, lag->options.every, start_us)->end_us;
-	}
+	if (has_window && time_of_text(lag->parts[0].text, &group->window_start_us))
+		group->window_end_us = window_end_us(lag, entry);
 	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
 		sort_values(found->series[kind].values, found->series[kind].values_count);
 	return true;
+}
+
+int64_t
+wm_lag_due_us(const struct wm_lag *lag)
+{
+	return wm_expiry_due_us(&lag->due);
+}
+
+bool
+wm_lag_close(struct wm_lag *lag, int64_t watermark_us)
+{
+	size_t capacity = 0;
+
+	assert(lag->options.closes && lag->order == NULL);
+	lag->order_count = 0;
+	for (struct wm_entry *entry; (entry = wm_expiry_take(&lag->due, watermark_us)) != NULL;) {
+		lag->order = wm_grown(lag->order, lag->order_count, &capacity, sizeof(lag->order[0]));
+		lag->order[lag->order_count++] = entry;
+	}
+	lag->is_closing = lag->order_count != 0;
+	if (lag->is_closing)
+		sort_order(lag);
+	return lag->is_closing;
+}
+
+void
+wm_lag_forget(struct wm_lag *lag)
+{
+	assert(lag->is_closing);
+	for (size_t i = 0; i < lag->order_count; i++) {
+		release_group(lag, group_of(lag->order[i]));
+		wm_keyed_take(&lag->groups, lag->order[i]);
+	}
+	lag->is_closing = false;
+	end_walk(lag);
 }
 
 int64_t
@@ -439,13 +528,19 @@ wm_lag_print_sum_s(const struct wm_lag_series *series, struct wm_buf *out)
 uint64_t
 wm_lag_groups_count(const struct wm_lag *lag)
 {
-	return lag->table.count;
+	return lag->groups.places.count;
+}
+
+uint64_t
+wm_lag_overdue_count(const struct wm_lag *lag)
+{
+	return lag->overdue_count;
 }
 
 size_t
 wm_lag_bytes(const struct wm_lag *lag)
 {
-	return sizeof(*lag) + wm_table_bytes(&lag->table) + lag->values_bytes;
+	return sizeof(*lag) + wm_keyed_bytes(&lag->groups) + lag->due.bytes + lag->values_bytes + lag->sketches_bytes;
 }
 
 /* State */
@@ -470,8 +565,10 @@ encode_series(const struct wm_lag_series *series, bool is_sketched, struct wm_bu
 }
 
 static bool
-decode_series(struct wm_lag *lag, struct wm_lag_series *series, struct wm_get *in)
+decode_series(struct wm_lag *lag, struct group *group, enum wm_lag_kind kind, struct wm_get *in)
 {
+	struct wm_lag_series *series = &group->series[kind];
+
 	series->count = wm_get_varint(in);
 	if (series->count == 0)
 		return !in->failed;
@@ -484,8 +581,13 @@ decode_series(struct wm_lag *lag, struct wm_lag_series *series, struct wm_get *i
 	if (in->failed || series->zeros > series->count || series->negative > series->count - series->zeros)
 		return false;
 	uint64_t others = series->count - series->zeros;
-	if (lag->is_sketched)
-		return wm_quantile_decode(&series->sketch, &lag->table.arena, in) && series->sketch.count == others;
+	if (lag->is_sketched) {
+		size_t before = group->sketches.bytes;
+		bool is_good = wm_quantile_decode(&series->sketch, &group->sketches, in);
+
+		lag->sketches_bytes += group->sketches.bytes - before;
+		return is_good && series->sketch.count == others;
+	}
 	if (others > wm_get_left(in) / sizeof(int64_t))
 		return false;
 	uint64_t negative = 0;
@@ -512,8 +614,8 @@ wm_lag_encode(struct wm_lag *lag, struct wm_buf *out)
 	sort_groups(lag);
 	wm_put_u8(out, lag->is_sketched);
 	wm_put_varint(out, lag->kept_count);
-	wm_put_varint(out, lag->table.count);
-	for (size_t i = 0; i < lag->table.count; i++) {
+	wm_put_varint(out, lag->order_count);
+	for (size_t i = 0; i < lag->order_count; i++) {
 		const struct wm_entry *entry = lag->order[i];
 		const struct group *group = group_of(entry);
 
@@ -536,8 +638,11 @@ is_window(struct wm_lag *lag, const struct wm_entry *entry)
 	struct wm_slice window;
 
 	wm_keys_unpack(entry, lag->parts, lag->parts_count);
-	if (!time_of_text(lag->parts[0].text, &start_us) || start_us < -WM_DURATION_US_MAX ||
-		start_us > WM_DURATION_US_MAX)
+	if (!time_of_text(lag->parts[0].text, &start_us))
+		return false;
+	if (start_us == WM_LAG_NO_WINDOW)
+		return true;
+	if (start_us < -WM_DURATION_US_MAX || start_us > WM_DURATION_US_MAX)
 		return false;
 	wm_windows_slice(lag->options.every, start_us, &window);
 	return window.start_us == start_us;
@@ -552,7 +657,7 @@ decode_group(struct wm_lag *lag, struct wm_get *in)
 
 	if (in->failed || !wm_keys_are_valid(key, tag, lag->parts_count))
 		return false;
-	struct wm_entry *entry = wm_table_put(&lag->table, key, tag, &is_new);
+	struct wm_entry *entry = wm_keyed_put(&lag->groups, key, tag, wm_hash(key, tag), &is_new);
 	struct group *group = group_of(entry);
 	if (is_new)
 		begin_group(group);
@@ -560,11 +665,15 @@ decode_group(struct wm_lag *lag, struct wm_get *in)
 		return false;
 	if (lag->options.every != NULL && !is_window(lag, entry))
 		return false;
+	if (lag->options.closes)
+		wm_expiry_put(&lag->due, window_end_us(lag, entry), entry);
 	group->count = wm_get_varint(in);
+	if (lag->options.every != NULL && window_end_us(lag, entry) == WM_LAG_NO_WINDOW)
+		lag->overdue_count += group->count;
 	group->first_time_us = wm_get_i64(in);
 	group->last_time_us = wm_get_i64(in);
 	for (size_t kind = 0; kind < WM_LAG_KINDS; kind++)
-		if (!decode_series(lag, &group->series[kind], in))
+		if (!decode_series(lag, group, (enum wm_lag_kind)kind, in))
 			return false;
 	return true;
 }

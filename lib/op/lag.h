@@ -17,7 +17,10 @@
  * records above d therefore gives exactly those that a run with the delay d finds behind or drops.
  *
  * Records are measured in groups: by keys, by tumbling windows of event time,
- * or all as one. Values are kept as they are while those of lag and disorder that are not 0
+ * or all as one. Windows can be closed by a watermark: their groups are handed out once and forgotten, and records that
+ * come later for them are measured together, by their keys, in groups without a window.
+ *
+ * Values are kept as they are while those of lag and disorder that are not 0
  * number at most WM_LAG_EXACT_MAX in all groups together. From the next one on each series
  * is a sketch (quantile.h): ranks and counts are then approximate, within 0.4 % of a value; counts, sums, least
  * and greatest values, and what is 0, stay exact.
@@ -47,6 +50,7 @@ struct wm_lag_options {
 	size_t keys_count;
 	const struct wm_windows *every;   /* NULL, or tumbling windows to group by; borrowed */
 	const struct wm_windows *windows; /* NULL, or what WM_LAG_DROPPED asks about; borrowed */
+	bool closes;                      /* with every: wm_lag_close() is called, and records have a watermark */
 	bool has_arrival;                 /* measure WM_LAG_LAG */
 	bool has_advice;                  /* measure WM_LAG_BEHIND, and with windows WM_LAG_DROPPED */
 };
@@ -63,9 +67,13 @@ struct wm_lag_record {
 	int64_t highest_time_us; /* so far, this record's included where it may raise it; or WM_TIME_NONE */
 	int64_t arrival_us;      /* with has_arrival */
 	const struct wm_value *keys;
+	int64_t watermark_us; /* with closes: in force, or WM_TIME_NONE */
 };
 
 void wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record);
+
+/* Start and end of a group of records whose windows were closed before they came. */
+#define WM_LAG_NO_WINDOW INT64_MAX
 
 /* Of one kind in one group. Fields are for reading; all but count mean nothing while that is 0. */
 struct wm_lag_series {
@@ -84,7 +92,7 @@ struct wm_lag_series {
 
 /* Fields are for reading, borrowed until the next call of the operator. */
 struct wm_lag_group {
-	int64_t window_start_us; /* with every */
+	int64_t window_start_us; /* with every; or WM_LAG_NO_WINDOW */
 	int64_t window_end_us;
 	const struct wm_value *keys;
 	int64_t first_time_us; /* least and greatest event time; where count is not 0 */
@@ -94,10 +102,19 @@ struct wm_lag_group {
 };
 
 /*
- * Walks the groups by window and key; false at the end, after which it begins anew. Without keys and windows there is one group,
- * even of no record.
+ * Walks the groups by window and key, those without a window last; false at the end, after which it begins anew. Without keys and
+ * windows there is one group, even of no record. Between wm_lag_close() and wm_lag_forget() these are the closed ones.
  */
 bool wm_lag_next(struct wm_lag *lag, struct wm_lag_group *group);
+
+/* With closes: the end of the first window that is open; WM_TIME_END if none is. */
+int64_t wm_lag_due_us(const struct wm_lag *lag);
+
+/* Closes the windows that the watermark has passed; WM_TIME_END: everything. False if there is none: nothing to forget then. */
+bool wm_lag_close(struct wm_lag *lag, int64_t watermark_us);
+
+/* Forgets the groups that were closed. */
+void wm_lag_forget(struct wm_lag *lag);
 
 /* Nearest rank: the least value with at least this percentage (quantile.h) of the values at or below it. count > 0. */
 int64_t wm_lag_percentile(const struct wm_lag_series *series, uint64_t percent);
@@ -121,8 +138,9 @@ double wm_lag_mean_s(const struct wm_lag_series *series);
 /* The sum in seconds, exact; appended to out (born WM_BUF_UNBOUNDED). */
 void wm_lag_print_sum_s(const struct wm_lag_series *series, struct wm_buf *out);
 
-/* Groups held, and bytes of state, near enough for a report. */
+/* Groups held, records that came when their window was closed, and bytes of state, near enough for a report. */
 uint64_t wm_lag_groups_count(const struct wm_lag *lag);
+uint64_t wm_lag_overdue_count(const struct wm_lag *lag);
 size_t wm_lag_bytes(const struct wm_lag *lag);
 
 /* The state between two calls. Decode into a new operator with the same options. */

@@ -443,7 +443,7 @@ class Case:
                 data = next(iter(self.files.values()))
                 stdin = data[0 if way == "replay" or number == 0 else stops[0][number - 1]:stops[0][number]]
                 line += ["--resume", "replay"] if way == "replay" else []
-            if self.tool == "wm-lag":
+            if self.tool == "wm-lag" and not command.closes_windows():
                 (many / "out").unlink(missing_ok=True)
                 (many / "result").unlink(missing_ok=True)
             ended = start(many, line, [], stdin, harness.BIN, self.env(True))

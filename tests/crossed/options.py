@@ -165,6 +165,10 @@ class Command:
         kept = self.kept if has_checkpoint else []
         return [self.tool, *self.args, *kept, *(["--eof", eof] if eof else [])]
 
+    def closes_windows(self):
+        """Whether wm-lag writes windows as the watermark passes them, rather than all at its end."""
+        return self.has_delay and "--every" in self.args
+
 
 def escaped(name):
     return re.sub(r"([,:=.\\])", r"\\\1", name)

@@ -51,6 +51,7 @@ COMMANDS = {
     "asof": [*JOIN, "--asof", "backward", "--tolerance", "1m", "--type", "left"],
     "stamp": ["wm-stamp", "-t", "ts", "-w", "30s"],
     "lag": ["wm-lag", "-t", "ts", "-g", "k"],
+    "lag-windows": ["wm-lag", "-t", "ts", "-w", "20s", "--every", "5s", "-g", "k"],
 }
 ROWS = "ts,k,v\n" + "".join(f"{100 + (i * 7) % 45},{'abc'[i % 3]},{i % 5}.5\n" for i in range(24)) + "x,a,1\n"
 

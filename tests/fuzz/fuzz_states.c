@@ -344,6 +344,27 @@ new_lag(void)
 	return wm_lag_new(&options);
 }
 
+static void *
+new_closing_lag(void)
+{
+	struct wm_lag_options options = { .keys_count = 1, .every = &tumbling, .closes = true };
+
+	return wm_lag_new(&options);
+}
+
+static void
+use_closing_lag(void *lag)
+{
+	struct wm_lag_group group;
+
+	if (!wm_lag_close(lag, WM_TIME_END))
+		return;
+	while (wm_lag_next(lag, &group))
+		;
+	wm_lag_forget(lag);
+	expect(wm_lag_groups_count(lag) == 0, "all windows are closed in the end");
+}
+
 static bool
 decode_lag(void *lag, struct wm_get *in)
 {
@@ -404,6 +425,7 @@ static const struct module {
 	{ new_as_of, decode_join, encode_join, use_join, free_join },
 	{ new_lag, decode_lag, encode_lag, NULL, free_lag },
 	{ new_report, decode_report, encode_report, NULL, free },
+	{ new_closing_lag, decode_lag, encode_lag, use_closing_lag, free_lag },
 };
 
 static void

@@ -7,6 +7,8 @@ curve      at each delay of the advice a run of wm-window drops, and a run with 
 target     the advised delay is the least in whole milliseconds: with one less too many rows are behind
 formats    csv, ndjson and Prometheus say the same
 split      groups together have the rows of the whole, at every delay
+windows    --every with -w: each window once, as the watermark passes its end, the rows that come later without one; and the
+           same bytes from two runs on one checkpoint
 
 Names of laws on the command line run those alone; WM_SEED starts the seeds elsewhere.
 """
@@ -190,7 +192,70 @@ def law_split(rng):
                 yield f"{split} -w {delay}us: {name} of {parts}\nin all {whole}"
 
 
-LAWS = {"measures": law_measures, "curve": law_curve, "target": law_target, "formats": law_formats, "split": law_split}
+def closed_windows(rows, size, delay, has_keys, batch):
+    """Lines that are to come, in order: (window or None, key or None, lags, disorders). batch: rows in one; 1: each."""
+    groups, lines, highest, watermark = {}, [], -math.inf, -math.inf
+
+    def close():
+        done = sorted(group for group in groups if group[0] is not None and group[0] + size <= watermark)
+        lines.extend((*group, *groups.pop(group)) for group in done)
+
+    for number, (time, arrival, key) in enumerate(rows):
+        if batch == 1:
+            watermark = max(watermark, (max(highest, time) - delay) // 1000 * 1000)
+            close()
+        start = time // size * size
+        group = (None if start + size <= watermark else start, key if has_keys else None)
+        lags, disorders = groups.setdefault(group, ([], []))
+        lags.append(arrival - time)
+        disorders.append(max(0, highest - time))
+        highest = max(highest, time)
+        if batch != 1 and (number + 1) % batch == 0:
+            watermark = max(watermark, (highest - delay) // 1000 * 1000)
+            close()
+    watermark = math.inf
+    close()
+    return lines + [(*group, *groups[group]) for group in sorted(groups, key=lambda group: group[1] or "")]
+
+
+def law_windows(rng):
+    rows, step = make_stream(rng)
+    write_stream(rows)
+    size = rng.randrange(500, 20_000) * step
+    delay = rng.choice([0, rng.randrange(0, 20_000) * step])
+    has_keys = rng.random() < 0.5
+    batch = rng.choice([1, 1, rng.randrange(2, 9)])
+    options = ["wm-lag", "--every", f"{size}us", "-w", f"{delay}us", "--ingest", "arrival", *(["-g", "key"] * has_keys),
+               *([] if batch == 1 else ["--trigger", f"{batch}rows"])]
+    text, report = run(*options)
+    got = [[line[name] for name in ("window_start", "window_end", *(["key"] * has_keys), "measure", "count", "min", "max")]
+           for line in table(text)]
+    want = []
+    overdue = 0
+    for start, key, *measures in closed_windows(rows, size, delay, has_keys, batch):
+        window = ["", ""] if start is None else [harness.print_instant(start), harness.print_instant(start + size)]
+        overdue += len(measures[0]) if start is None else 0
+        for name, values in zip(("lag", "disorder"), measures):
+            want.append([*window, *([key] * has_keys), name, str(len(values)), seconds(min(values)), seconds(max(values))])
+    if got != want:
+        at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
+        yield f"{options}: line {at}: {got[at:at + 2]}\nexpected {want[at:at + 2]}; {overdue} of {len(rows)} overdue"
+    if report["rows_used"] + report["rows_late"] != len(rows):
+        yield f"{options}: {report['rows_used']} used and {report['rows_late']} late of {len(rows)}"
+    # In two runs.
+    whole = (FOLDER / "in.csv").read_bytes()
+    for name in ("st", "st.prev", "out"):
+        (FOLDER / name).unlink(missing_ok=True)
+    cut = rng.randrange(len(whole))
+    for part, end in ((whole[:cut], "hold"), (whole, "flush")):
+        (FOLDER / "in.csv").write_bytes(part)
+        run(*options, "-C", "st", "--out", "out", "--eof", end)
+    if (FOLDER / "out").read_text() != text:
+        yield f"{options}: two runs, cut at {cut}:\n{(FOLDER / 'out').read_text()}\nexpected\n{text}"
+
+
+LAWS = {"measures": law_measures, "curve": law_curve, "target": law_target, "formats": law_formats, "split": law_split,
+        "windows": law_windows}
 
 
 def main():

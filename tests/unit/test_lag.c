@@ -36,7 +36,7 @@ test_worked_example(void)
 	const int64_t arrivals[] = { 95, 100, 101, 103, 160 };
 
 	for (size_t i = 0; i < 5; i++) {
-		struct wm_lag_record record = { 100 * S, 100 * S, arrivals[i] * S, NULL };
+		struct wm_lag_record record = { 100 * S, 100 * S, arrivals[i] * S, NULL, WM_TIME_NONE };
 
 		wm_lag_add(lag, &record);
 	}
@@ -62,7 +62,7 @@ test_nearest_rank(void)
 	bool is_good = true;
 
 	for (int64_t i = 0; i < 100; i++) {
-		struct wm_lag_record record = { 0, 0, i * 73 % 100 * S, NULL };
+		struct wm_lag_record record = { 0, 0, i * 73 % 100 * S, NULL, WM_TIME_NONE };
 
 		wm_lag_add(lag, &record);
 	}
@@ -130,8 +130,8 @@ static void
 add_record(struct wm_lag *lag, const struct stream *stream, size_t i)
 {
 	const struct wm_value key = text_value(key_texts[stream->keys[i]]);
-	const struct wm_lag_record record = { stream->times_us[i], stream->highest_us[i], stream->arrivals_us[i],
-		&key };
+	const struct wm_lag_record record = { stream->times_us[i], stream->highest_us[i], stream->arrivals_us[i], &key,
+		WM_TIME_NONE };
 
 	wm_lag_add(lag, &record);
 }
@@ -303,6 +303,119 @@ test_groups(void)
 		printf("# round %d\n", round);
 }
 
+/* What was handed out of windows that are closed: records by the start of their window, each start once. */
+struct closed {
+	int64_t starts_us[RECORDS];
+	size_t starts_count;
+	uint64_t records;
+};
+
+/* Closes windows; false if one is not due, or comes again. */
+static bool
+close_windows(struct wm_lag *lag, int64_t watermark_us, int64_t every_us, struct closed *closed)
+{
+	struct wm_lag_group group;
+
+	if (!wm_lag_close(lag, watermark_us))
+		return true;
+	while (wm_lag_next(lag, &group)) {
+		closed->records += group.count;
+		if (group.window_start_us == WM_LAG_NO_WINDOW)
+			continue;
+		if (group.window_end_us > watermark_us || group.window_end_us != group.window_start_us + every_us)
+			return false;
+		for (size_t i = 0; i < closed->starts_count; i++)
+			if (closed->starts_us[i] == group.window_start_us)
+				return false;
+		closed->starts_us[closed->starts_count++] = group.window_start_us;
+	}
+	wm_lag_forget(lag);
+	return watermark_us == WM_TIME_END || wm_lag_due_us(lag) > watermark_us;
+}
+
+static void
+test_closing(void)
+{
+	uint64_t seed = 3, overdue = 0;
+	int round;
+	bool is_good = true;
+
+	for (round = 0; round < 200 && is_good; round++) {
+		int64_t every_us = (int64_t)(1 + tap_random(&seed) % 20) * S, watermark_us = WM_TIME_NONE;
+		struct closed closed = { .records = 0 };
+		struct wm_watermark watermark;
+		struct wm_windows every;
+		struct stream stream;
+		uint64_t late = 0;
+
+		wm_windows_init(&every, every_us, every_us, 0);
+		wm_watermark_init(&watermark, (int64_t)(tap_random(&seed) % 5) * S);
+		const struct wm_lag_options options = { .every = &every, .closes = true, .has_arrival = true };
+		make_stream(&stream, &seed);
+		struct wm_lag *lag = wm_lag_new(&options);
+		for (size_t i = 0; i < stream.count && is_good; i++) {
+			wm_watermark_observe(&watermark, stream.times_us[i]);
+			(void)wm_watermark_advance(&watermark);
+			watermark_us = watermark.watermark_us;
+			is_good = close_windows(lag, watermark_us, every_us, &closed);
+			const struct wm_lag_record record = { stream.times_us[i], stream.highest_us[i],
+				stream.arrivals_us[i], NULL, watermark_us };
+			wm_lag_add(lag, &record);
+			late += (wm_floor_div(stream.times_us[i], every_us) + 1) * every_us <= watermark_us;
+			if (tap_random(&seed) % 20 != 0)
+				continue;
+			struct wm_lag *again = wm_lag_new(&options);
+			struct wm_buf bytes;
+			struct wm_get in;
+			wm_buf_init(&bytes, WM_BUF_UNBOUNDED);
+			wm_lag_encode(lag, &bytes);
+			wm_get_init(&in, wm_buf_span(&bytes));
+			is_good = is_good && wm_lag_decode(again, &in) && wm_get_left(&in) == 0;
+			wm_buf_release(&bytes);
+			wm_lag_free(lag);
+			lag = again;
+		}
+		is_good = is_good && wm_lag_overdue_count(lag) == late &&
+			close_windows(lag, WM_TIME_END, every_us, &closed) && closed.records == stream.count &&
+			wm_lag_groups_count(lag) == 0;
+		overdue += late;
+		wm_lag_free(lag);
+	}
+	tap_ok(is_good, "windows are closed once, as the watermark passes them, and no record is lost");
+	tap_ok(overdue > 100, "records that come later among them");
+	if (!is_good)
+		printf("# round %d\n", round);
+}
+
+static void
+test_closed_is_forgotten(void)
+{
+	struct wm_windows every;
+	uint64_t groups = 0;
+	size_t bytes = 0, before = 0;
+
+	wm_windows_init(&every, S, S, 0);
+	const struct wm_lag_options options = { .keys_count = 1, .every = &every, .closes = true, .has_advice = true };
+	struct wm_lag *lag = wm_lag_new(&options);
+	for (int64_t i = 0; i < 300000; i++) {
+		/* Beyond what is kept exactly from the middle on, if it was not forgotten; and some come too late. */
+		int64_t time_us = i * S / 3 - i % 7 * S;
+		const struct wm_value key = text_value(key_texts[i % 4]);
+		const struct wm_lag_record record = { time_us, i * S / 3, 0, &key, i * S / 3 - 3 * S };
+
+		if (wm_lag_close(lag, record.watermark_us))
+			wm_lag_forget(lag);
+		wm_lag_add(lag, &record);
+		groups = wm_lag_groups_count(lag) > groups ? wm_lag_groups_count(lag) : groups;
+		bytes = wm_lag_bytes(lag);
+		before = i == 150000 ? bytes : before;
+	}
+	tap_ok(groups <= 20, "no more groups are held than windows that are open, and keys");
+	/* What grows are the values of records without a window. */
+	tap_ok(bytes < 2 * before + 100000, "and their memory is given back");
+	wm_lag_free(lag);
+}
+
 static void
 test_key_order(void)
 {
@@ -326,7 +439,7 @@ test_key_order(void)
 	bool is_good = true;
 
 	for (size_t i = 0; i < 7; i++) {
-		const struct wm_lag_record record = { 0, 0, 0, keys[i] };
+		const struct wm_lag_record record = { 0, 0, 0, keys[i], WM_TIME_NONE };
 
 		wm_lag_add(lag, &record);
 	}
@@ -346,7 +459,7 @@ lag_of_values(uint64_t count, uint64_t zeros)
 
 	for (uint64_t i = 0; i < count + zeros; i++) {
 		int64_t disorder_us = i < zeros ? 0 : (int64_t)((i - zeros) * 999983 % count + 1) * 1000;
-		const struct wm_lag_record record = { 0, disorder_us, 0, NULL };
+		const struct wm_lag_record record = { 0, disorder_us, 0, NULL, WM_TIME_NONE };
 
 		wm_lag_add(lag, &record);
 	}
@@ -460,6 +573,8 @@ main(void)
 	test_empty();
 	test_delays();
 	test_groups();
+	test_closing();
+	test_closed_is_forgotten();
 	test_key_order();
 	test_sketch();
 	test_damaged_state();
