@@ -903,7 +903,7 @@ read_record(struct stream *s, int64_t due_us, bool *is_due, bool is_plain)
 	struct wm_reject reject;
 	struct wm_err err;
 
-	if ((s->run->report.rows_in >= s->attend_row || stream_signals.stop_signal != 0) && attend(s)) {
+	if ((s->run->report.rows_in >= s->run->attend_row || stream_signals.stop_signal != 0) && attend(s)) {
 		*is_due = begin_end(s);
 		return false;
 	}
@@ -971,7 +971,7 @@ hand_out_watermark(struct stream *s, struct stream_row *row)
 	if (s->facts.is_in_order && !wm_combine_lowest(&s->sources.combine, &row->source))
 		row->source = 0;
 	s->is_punctuated = false;
-	s->attend_row -= s->attend_row < STATE_ROWS_AN_ADVANCE ? s->attend_row : STATE_ROWS_AN_ADVANCE;
+	stream_look_sooner(s->run);
 	s->mark = (struct mark){ true, s->phase, s->run->report.rows_in, s->watermark_us };
 	return STREAM_WATERMARK;
 }

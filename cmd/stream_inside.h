@@ -103,7 +103,8 @@ struct run {
 	struct keep *keep;    /* NULL: there is no checkpoint */
 	const struct keep_state *kept;
 	uint64_t state_bytes_max;
-	uint64_t state_row; /* before it the state is looked at; UINT64_MAX: never */
+	uint64_t attend_row; /* before it the state is looked at, or whether a commit is due */
+	uint64_t state_row;  /* before it the state is looked at; UINT64_MAX: never */
 	/* when it was looked at last: */
 	uint64_t state_row_before;
 	uint64_t state_rows_ahead; /* until the next look */
@@ -196,7 +197,6 @@ struct stream {
 	bool is_ticking;      /* STREAM_TICK was handed out */
 	bool is_strict_stop;
 	bool is_left;          /* the record that was read is left to the next run */
-	uint64_t attend_row;   /* before the row of this number it is looked whether a commit is due */
 	size_t position_field; /* of --position */
 
 	struct passing *passing; /* NULL: no record passes */
@@ -276,6 +276,18 @@ void stream_commit(struct stream *s);
 
 /* Whether the run ends before its inputs do, and what is open is not written. */
 bool stream_is_cut_short(const struct stream *s);
+
+/* A watermark was handed out: the state is looked at sooner. */
+static inline void
+stream_look_sooner(struct run *run)
+{
+	uint64_t rows = run->state_row < STATE_ROWS_AN_ADVANCE ? run->state_row : STATE_ROWS_AN_ADVANCE;
+
+	if (run->state_row == UINT64_MAX)
+		return;
+	run->state_row -= rows;
+	run->attend_row = run->attend_row < run->state_row ? run->attend_row : run->state_row;
+}
 
 /* Before which row it is looked next whether the state is too large, or a commit due. */
 void stream_plan_attention(struct run *run);

@@ -161,7 +161,6 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 		s->trigger_field = inputs_want(s->inputs, wm_span_of(common->trigger_column));
 	if (common->position != NULL)
 		s->position_field = inputs_want(s->inputs, wm_span_of(common->position));
-	s->attend_row = UINT64_MAX;
 	return s;
 }
 

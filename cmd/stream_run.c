@@ -104,8 +104,7 @@ stream_plan_attention(struct run *run)
 		due_row = due_row > rows_in ? due_row : rows_in + ATTEND_ROWS;
 		attend_row = due_row < attend_row ? due_row : attend_row;
 	}
-	for (size_t i = 0; i < run->streams_count; i++)
-		run->streams[i]->attend_row = attend_row;
+	run->attend_row = attend_row;
 }
 
 static void
@@ -288,20 +287,20 @@ stream_check_state(struct stream *s)
 
 	if (run->state_row == UINT64_MAX || run->is_at_limit)
 		return;
-	size_t held = 0, bytes = 0;
+	/* How often a read is waited for must not matter: between two looks only a record is new that is longer than a buffer. */
+	bool is_due = run->report.rows_in >= run->state_row;
+	size_t held = 0, bytes = is_due ? 0 : run->state_bytes_before;
 
-	if (run->kept != NULL && run->kept->bytes != NULL)
+	if (is_due && run->kept != NULL && run->kept->bytes != NULL)
 		bytes = run->kept->bytes(run->kept->self);
 	for (size_t i = 0; i < run->streams_count; i++) {
 		held += inputs_held_bytes(run->streams[i]->inputs);
-		bytes += sources_bytes(&run->streams[i]->sources);
+		bytes += is_due ? sources_bytes(&run->streams[i]->sources) : 0;
 	}
-	bytes += held;
-	if (bytes > run->state_bytes_max) {
-		stop_at_limit(s, bytes, held);
-		return;
-	}
-	run->state_row = run->report.rows_in + rows_to_next_look(run, bytes);
+	if (bytes + held > run->state_bytes_max)
+		stop_at_limit(s, bytes + held, held);
+	else if (is_due)
+		run->state_row = run->report.rows_in + rows_to_next_look(run, bytes);
 }
 
 void

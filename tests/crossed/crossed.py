@@ -360,8 +360,6 @@ class Case:
         shown = f"{shlex.join(self.line)}\n  {'short reads' if is_short else f'pipes, pieces of {self.sizes}'}"
         if ended.status == 2 and feeds:
             return  # FILEs are looked at beforehand, a pipe when its turn has come, and one that is empty not at all
-        if self.line[0] == "wm-join" and "state-limit" in self.command.names and 4 in (ended.status, other.status):
-            return  # what is read ahead of one input takes memory too
         if other.status != ended.status:
             raise Fault(f"same: status {ended.status} and {other.status} of {shown}\n  {ended.errors.decode()}\n  {other.errors.decode()}")
         results, other_report = left(folder)
