@@ -450,8 +450,8 @@ static const char *
 reason_of(struct wm_span text)
 {
 	static const char *const known[] = { "ragged", "malformed-csv", "malformed-tsv", "malformed-json",
-		"malformed-line", "too-long", "no-time", "bad-time", "bad-number", "bad-gap", "bad-ingest",
-		"bad-watermark", "implausible-time", "new-column" };
+		"malformed-line", "too-long", "bad-line-end", "no-time", "bad-time", "bad-number", "bad-gap",
+		"bad-ingest", "bad-watermark", "implausible-time", "new-column" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (wm_span_is(text, known[i]))

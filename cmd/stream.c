@@ -110,7 +110,10 @@ count_rejected(struct stream *s, const struct wm_reject *reject, const int64_t *
 	bool is_first = report_reject(&s->run->report, reject->reason);
 
 	s->run->report.lines_rejected += wm_reject_lines(reject);
-	outputs_put_reject(s->run->outputs, input, reject, time_us);
+	struct wm_reject as_came = *reject;
+	as_came.lines = wm_reject_lines(reject);
+	as_came.raw = wm_reader_as_came(inputs_reader(s->inputs, s->input), reject->raw, &s->rejected);
+	outputs_put_reject(s->run->outputs, input, &as_came, time_us);
 	if (s->common->strict) {
 		cli_warn("%s:%" PRIu64 ": %s (%s): stopped, as --strict asks", input, reject->line, reject->detail,
 			reject->reason);

@@ -204,6 +204,7 @@ struct stream {
 	struct wm_span line;         /* of the current record, where records pass */
 	struct wm_instant_text told; /* the watermark in rows that were kept */
 	struct wm_buf text;
+	struct wm_buf rejected; /* a record whose line ends are put back */
 };
 
 /* What ends a wait. */

@@ -128,6 +128,7 @@ open_stream(struct run *run, const struct cli_common *common, const struct strea
 	s->facts = *facts;
 	s->inputs = inputs_open(common);
 	wm_buf_init(&s->text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&s->rejected, WM_BUF_UNBOUNDED);
 	wm_buf_init(&s->time_text, WM_BUF_UNBOUNDED);
 	/* Where no column is asked for they still stand somewhere: a pointer may not be moved off nothing. */
 	s->wanted = wm_calloc(1, sizeof(s->wanted[0]));

@@ -665,6 +665,7 @@ free_stream(struct stream *s)
 	wm_instant_parser_free(s->ingest_parser);
 	wm_trigger_release(&s->trigger);
 	wm_buf_release(&s->text);
+	wm_buf_release(&s->rejected);
 	wm_buf_release(&s->time_text);
 	free(s);
 }

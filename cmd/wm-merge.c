@@ -715,14 +715,10 @@ time_of(struct run *run, const struct wm_record *rec, const char *name)
 static struct wm_merge_row
 row_of(struct run *run, struct wm_reader *reader, const struct wm_record *rec, const char *name)
 {
-	struct wm_merge_row row = { .keys = rec->fields, .line = rec->raw, .input = name, .number = rec->line };
+	struct wm_merge_row row = { .keys = rec->fields, .input = name, .number = rec->line };
 
-	/* The layout is that of MAIN, but for a line end that its last line lacks. */
-	if (reader != run->main || rec->raw.data[rec->raw.len - 1] != '\n') {
-		wm_buf_reset(&run->line);
-		wm_reader_render(reader, rec, &run->line);
-		row.line = wm_buf_span(&run->line);
-	}
+	/* The layout is that of MAIN. */
+	row.line = wm_reader_line(reader, rec, &run->line);
 	if (run->time_parser != NULL)
 		row.time_us = time_of(run, rec, name);
 	return row;

@@ -272,6 +272,17 @@ merged() {
 	failed 3 "Permission denied" -k k --max n,m --in-place real/main.csv late.csv
 }
 
+@test "inputs whose lines end in CR alone" {
+	printf 'k,n\ra,1\r"b\rc",2\r' >main.csv
+	printf 'k,n\r"b\rc",4\rd,8\r' >late.csv
+	run -0 wm-merge -k k --sum n main.csv late.csv
+	assert_output $'k,n\na,1\n"b\rc",6\nd,8'
+	run -0 wm-merge -k k --sum n -o ndjson main.csv late.csv
+	assert_output $'{"k":"a","n":1}\n{"k":"b\\rc","n":6}\n{"k":"d","n":8}'
+	run -0 wm-merge -k k --sum n -o tsv main.csv late.csv
+	assert_output $'k\tn\na\t1\nb\\rc\t6\nd\t8'
+}
+
 @test "formats: CSV, TSV and NDJSON into each other" {
 	merged '{"k":"a","n":1,"m":5} {"k":"b","n":3,"m":1} {"k":"c","n":6,"m":"y"}' -k k --sum n --max m -o ndjson \
 		main.csv late.csv

@@ -39,6 +39,9 @@ _Static_assert(SLACK_BYTES >= WM_SCAN_SLACK && SLACK_BYTES >= WM_NDJSON_SLACK, "
 
 #define NO_FIELD UINT32_MAX
 
+/* So many bytes without LF, and lines may end in CR alone. */
+#define LINE_END_BYTES ((size_t)64 << 10)
+
 /* Behind what is wrong with a line that tail wrote. */
 static const char tail_hint[] = ": tail wrote this line between files, use tail -q";
 
@@ -109,7 +112,14 @@ struct wm_reader {
 	struct wm_buf input_header; /* its header line, without line end */
 	size_t input_header_len;    /* of it, or NO_HEADER_LEN */
 	bool is_in_layout;          /* it is written as the stream is */
-	uint32_t *order;            /* field of the input for each column of the stream; NULL: the same order */
+	/*
+	 * Its lines end in CR alone: each CR is an LF here, and each LF a CR, so that all else is as ever. What leaves is put back
+	 * (wm_reader_as_came), but for the line ends of records.
+	 */
+	bool is_of_cr;
+	bool is_line_end_known; /* whether it is so was looked at */
+	struct wm_buf swapped;  /* such a text put back */
+	uint32_t *order;        /* field of the input for each column of the stream; NULL: the same order */
 
 	/* The buffer: what was read and not yet taken is data[begin] to data[end]. */
 	char *data;
@@ -265,6 +275,7 @@ new_reader(const struct wm_reader_options *options)
 	wm_buf_init(&reader->header_line, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->input_header, WM_BUF_UNBOUNDED);
 	wm_buf_init(&reader->ahead, WM_BUF_UNBOUNDED);
+	wm_buf_init(&reader->swapped, WM_BUF_UNBOUNDED);
 	if (options->record_bytes_max == 0)
 		reader->options.record_bytes_max = WM_RECORD_BYTES_DEFAULT;
 	if (options->read_buffer_bytes == 0)
@@ -302,6 +313,7 @@ wm_reader_free(struct wm_reader *reader)
 	wm_buf_release(&reader->header_line);
 	wm_buf_release(&reader->input_header);
 	wm_buf_release(&reader->ahead);
+	wm_buf_release(&reader->swapped);
 	free(reader->first_name);
 	free(reader->name);
 	free(reader->order);
@@ -418,6 +430,7 @@ begin_input(struct wm_reader *reader, int fd, const char *name)
 	reader->long_record = (struct wm_reader_lines){ 0 };
 	reader->looks_for_quotes = false;
 	reader->quoted_line = 0;
+	reader->is_of_cr = reader->is_line_end_known = false;
 	reader->input_header_len = NO_HEADER_LEN;
 	free(reader->order);
 	reader->order = NULL;
@@ -516,6 +529,28 @@ wm_reader_is_ahead_at_end(const struct wm_reader *reader)
 	return reader->is_ahead_at_end;
 }
 
+/* CR for LF and LF for CR. */
+static __attribute__((noinline)) void
+swap_line_ends(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool is_line_end = text[i] == '\n' || text[i] == '\r';
+
+		text[i] = (char)(is_line_end ? text[i] ^ '\n' ^ '\r' : text[i]);
+	}
+}
+
+struct wm_span
+wm_reader_as_came(const struct wm_reader *reader, struct wm_span text, struct wm_buf *scratch)
+{
+	if (!reader->is_of_cr || text.len == 0)
+		return text;
+	wm_buf_reset(scratch);
+	wm_buf_add(scratch, text.data, text.len);
+	swap_line_ends(scratch->data, scratch->len);
+	return wm_buf_span(scratch);
+}
+
 bool
 wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 {
@@ -544,6 +579,8 @@ wm_reader_fill(struct wm_reader *reader, struct wm_err *err)
 		return false;
 	}
 	reader->is_at_end = got == 0;
+	if (reader->is_of_cr)
+		swap_line_ends(reader->data + reader->end, (size_t)got);
 	reader->end += (size_t)got;
 	reader->filled = (size_t)got;
 	reader->read_offset += (uint64_t)got;
@@ -671,10 +708,11 @@ static void
 fix_stream(struct wm_reader *reader)
 {
 	if (reader->first_name != NULL) {
-		reader->is_in_layout = is_as_stream(reader) && strcmp(reader->input_line_end, reader->line_end) == 0;
+		reader->is_in_layout = is_as_stream(reader) && !reader->is_of_cr &&
+			strcmp(reader->input_line_end, reader->line_end) == 0;
 		return;
 	}
-	reader->is_in_layout = true;
+	reader->is_in_layout = !reader->is_of_cr;
 	reader->first_name = wm_memdup(reader->name, strlen(reader->name));
 	reader->format = reader->input_format;
 	reader->delimiter = reader->input_delimiter;
@@ -802,12 +840,68 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 	return begin_records(reader, err);
 }
 
+/* Whether the first line of a text, whose CRs and LFs have changed places, ends outside quotes, and not with the text. */
+static bool
+ends_in_cr(const struct wm_reader *reader, struct wm_span text)
+{
+	const char *line_feed = memchr(text.data, '\n', text.len);
+	struct wm_cut_finder finder = { 0 };
+	bool has_ended;
+
+	if (line_feed == NULL)
+		return false;
+	struct wm_span line = { text.data, (size_t)(line_feed - text.data) + 1 };
+	enum wm_format format =
+		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
+	char delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
+		: format == WM_FORMAT_TSV                  ? '\t'
+							   : ',';
+	if (format != WM_FORMAT_CSV && format != WM_FORMAT_TSV)
+		return false;
+	size_t len = wm_dialect_find(&finder, dialect_of(reader, format, delimiter), text, &has_ended);
+	return has_ended && len < text.len;
+}
+
+/* In CSV and TSV lines may end in CR alone, as the old Macintosh had them: that is seen where there is no LF for long. */
+static enum wm_read_result
+find_line_end(struct wm_reader *reader, struct wm_err *err)
+{
+	struct wm_span text = unread(reader);
+	struct stat status;
+
+	if (text.len > LINE_END_BYTES)
+		text.len = LINE_END_BYTES;
+	if (text.len == 0 || memchr(text.data, '\r', text.len) == NULL || memchr(text.data, '\n', text.len) != NULL)
+		return PASSED;
+	if (text.len < LINE_END_BYTES && !reader->is_at_end)
+		return WM_READ_MORE;
+	reader->is_line_end_known = true;
+	/* The last byte may be the first half of a CR LF, of which the other has not come. */
+	swap_line_ends(reader->data + reader->begin, text.len);
+	bool is_of_cr = ends_in_cr(reader, text);
+	swap_line_ends(reader->data + reader->begin, text.len);
+	if (!is_of_cr)
+		return PASSED;
+	if (reader->fd == STDIN_FILENO || fstat(reader->fd, &status) == -1 || !S_ISREG(status.st_mode))
+		return refuse(reader, err,
+			"lines end in CR alone, which is read from regular FILEs: put tr '\\r' '\\n' before it");
+	reader->is_of_cr = true;
+	swap_line_ends(reader->data + reader->begin, reader->end - reader->begin);
+	return PASSED;
+}
+
 /* Skips blank lines; what follows is looked at once its line is there, or too long. */
 static enum wm_read_result
 sniff(struct wm_reader *reader, struct wm_err *err)
 {
 	size_t limit = reader->options.record_bytes_max;
 
+	if (!reader->is_line_end_known && reader->options.format <= WM_FORMAT_TSV) {
+		enum wm_read_result result = find_line_end(reader, err);
+
+		if (result != PASSED)
+			return result;
+	}
 	for (;;) {
 		struct wm_span text = unread(reader);
 		const char *line_feed = memchr(text.data + reader->looked, '\n', text.len - reader->looked);
@@ -962,7 +1056,7 @@ read_header(struct wm_reader *reader, struct wm_err *err)
 			reader->finder.state == WM_CUT_QUOTED              ? "a quoted name never ends"
 				: reader->finder.state == WM_CUT_MALFORMED ? "text behind a closing quote"
 									   : "a backslash stands before its line end");
-	content = wm_cut_content(raw);
+	content = wm_reader_as_came(reader, wm_cut_content(raw), &reader->swapped);
 	wm_dialect_cut(&reader->cut, input_dialect(reader), content);
 	if (reader->cut.count > WM_COLUMNS_MAX)
 		return refuse(reader, err, "%zu columns: at most %d can be read", reader->cut.count, WM_COLUMNS_MAX);
@@ -1421,6 +1515,21 @@ judge_fields(struct wm_reader *reader)
 			judge_missing(reader, i, reader->values[i].text, WM_NULLS_FIELD);
 }
 
+/* What a field says where CR and LF have changed places. */
+static __attribute__((noinline)) struct wm_span
+read_field_as_came(struct wm_reader *reader, size_t index, struct wm_span raw)
+{
+	struct wm_buf *said = &reader->said[index];
+	struct wm_span text =
+		wm_dialect_read(input_dialect(reader), wm_reader_as_came(reader, raw, &reader->swapped), said);
+
+	if (text.len == 0 || text.data == said->data)
+		return text;
+	wm_buf_reset(said);
+	wm_buf_add(said, text.data, text.len);
+	return wm_buf_span(said);
+}
+
 /* The wanted fields stand as they are in the record: what they say. */
 static void
 read_fields(struct wm_reader *reader)
@@ -1433,7 +1542,8 @@ read_fields(struct wm_reader *reader)
 		bool is_quoted = has_quotes && raw.len > 0 && raw.data[0] == '"';
 
 		if (raw.len > 0 && (is_quoted || !has_quotes))
-			*field = wm_dialect_read(dialect, raw, &reader->said[i]);
+			*field = reader->is_of_cr ? read_field_as_came(reader, i, raw)
+						  : wm_dialect_read(dialect, raw, &reader->said[i]);
 		if (reader->options.nulls != NULL && reader->fields[i] != NO_FIELD)
 			judge_missing(
 				reader, i, has_quotes ? *field : raw, is_quoted ? WM_NULLS_QUOTED : WM_NULLS_FIELD);
@@ -1533,6 +1643,47 @@ look_at_first(struct wm_reader *reader, struct wm_span raw)
 	reader->looks_for_quotes = reader->cut.count == 0; /* an empty line is none */
 }
 
+/* Lines end in CR, and this one holds an LF (a CR here) outside quotes, or behind no backslash. */
+static bool
+has_bad_line_end(struct wm_reader *reader, struct wm_span raw)
+{
+	struct wm_dialect dialect = input_dialect(reader);
+	struct wm_cut *cut = &reader->cut;
+
+	if (raw.len > 0 && raw.data[raw.len - 1] == '\n')
+		raw.len--;
+	if (raw.len == 0 || memchr(raw.data, '\r', raw.len) == NULL)
+		return false;
+	wm_dialect_cut(cut, dialect, raw);
+	for (size_t i = 0; i < cut->count && i < WM_COLUMNS_MAX; i++) {
+		struct wm_span field = cut->fields[i];
+		const char *end = field.data + field.len;
+
+		if (dialect.marks == WM_MARKS_QUOTES && field.len > 0 && field.data[0] == '"') {
+			if (end[-1] == '\r')
+				return true;
+			continue;
+		}
+		for (const char *at = field.data; at < end; at++) {
+			if (*at == '\r')
+				return true;
+			at += *at == '\\' && dialect.marks == WM_MARKS_ESCAPES;
+		}
+	}
+	return false;
+}
+
+/* As judge(), which comes behind it. */
+static __attribute__((noinline)) enum wm_read_result
+judge_line_end(struct wm_reader *reader, struct wm_span raw, size_t fields_count, struct wm_record *rec,
+	struct wm_reject *reject, struct wm_err *err)
+{
+	if (!is_too_long(reader, raw) && has_bad_line_end(reader, raw))
+		return reject_record(
+			reject, rec, raw, "bad-line-end", "an LF outside quotes, where lines end in CR alone");
+	return judge(reader, raw, fields_count, rec, reject, err);
+}
+
 /* The next record of the batch; WM_READ_MORE at its end. */
 static enum wm_read_result
 next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
@@ -1550,7 +1701,9 @@ next_of_batch(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		if (reader->looks_for_quotes)
 			look_at_first(reader, raw);
 		enum wm_read_result result = WM_READ_RECORD;
-		if (!is_ordinary(reader, raw, last - first))
+		if (reader->is_of_cr)
+			result = judge_line_end(reader, raw, last - first, rec, reject, err);
+		else if (!is_ordinary(reader, raw, last - first))
 			result = judge(reader, raw, last - first, rec, reject, err);
 		if (result == WM_READ_REJECTED && lines > 1) {
 			cut_back(reader, raw, reject, rec);
@@ -1612,7 +1765,8 @@ next_by_rules(struct wm_reader *reader, struct wm_record *rec, struct wm_reject 
 		if (reader->looks_for_quotes)
 			look_at_first(reader, raw);
 		wm_dialect_cut(&reader->cut, input_dialect(reader), wm_cut_content(raw));
-		result = judge(reader, raw, reader->cut.count, rec, reject, err);
+		result = reader->is_of_cr ? judge_line_end(reader, raw, reader->cut.count, rec, reject, err)
+					  : judge(reader, raw, reader->cut.count, rec, reject, err);
 	}
 	if (result == WM_READ_REJECTED) {
 		cut_back(reader, raw, reject, rec);
@@ -1666,6 +1820,7 @@ next_csv(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *reje
 			if (reader->batch_bytes < WM_SCAN_BYTES_MAX)
 				reader->batch_bytes *= 2;
 			wm_scan_batch(reader->scan, text);
+			reader->scan->has_marks |= reader->is_of_cr; /* each record is looked at by itself */
 			reader->rows_before += reader->row;
 			reader->row = 0;
 			reader->batch = text.data;
@@ -1809,6 +1964,9 @@ next_line(struct wm_reader *reader, struct wm_record *rec, struct wm_reject *rej
 
 /* ---- going on where an input was left ---- */
 
+/* How its lines end. */
+enum { KEPT_LF, KEPT_CRLF, KEPT_CR };
+
 enum input_begun { INPUT_NEW, INPUT_IN_RECORDS, INPUT_IN_TOO_LONG };
 
 static bool
@@ -1817,7 +1975,7 @@ is_skipping(enum stage stage)
 	return stage == STAGE_SKIP_CSV || stage == STAGE_SKIP_NDJSON || stage == STAGE_SKIP_LINES;
 }
 
-/* u8 begun; and if it is: u8 0 (once a state in a record that is too long) · u8 format · u8 delimiter · flag CR LF · flag header · its text. */
+/* u8 begun; and if it is: u8 0 (once a state in a record that is too long) · u8 format · u8 delimiter · u8 line end · flag header · its text. */
 void
 wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
 {
@@ -1834,7 +1992,7 @@ wm_reader_encode_input(const struct wm_reader *reader, struct wm_buf *out)
 	wm_put_u8(out, 0);
 	wm_put_u8(out, kept_format(reader->input_format));
 	wm_put_u8(out, (uint8_t)reader->input_delimiter);
-	wm_put_u8(out, reader->input_line_end[0] == '\r');
+	wm_put_u8(out, reader->is_of_cr ? KEPT_CR : reader->input_line_end[0] == '\r' ? KEPT_CRLF : KEPT_LF);
 	wm_put_u8(out, has_header);
 	wm_put_span(out, has_header ? wm_buf_span(&reader->input_header) : wm_span("", 0));
 }
@@ -1848,7 +2006,8 @@ decode_input(struct wm_reader *reader, struct wm_span text)
 	wm_get_init(&in, text);
 	uint8_t begun = wm_get_u8(&in), state = wm_get_u8(&in), kept = wm_get_u8(&in), delimiter = wm_get_u8(&in);
 	enum wm_format format = format_kept(reader, kept);
-	bool is_crlf = wm_get_u8(&in) != 0, has_header = wm_get_u8(&in) != 0;
+	uint8_t line_end = wm_get_u8(&in);
+	bool has_header = wm_get_u8(&in) != 0;
 	struct wm_span header = wm_get_span(&in);
 
 	if (in.failed || begun == INPUT_NEW || state > WM_CUT_MALFORMED || format == WM_FORMAT_AUTO ||
@@ -1858,7 +2017,9 @@ decode_input(struct wm_reader *reader, struct wm_span text)
 	reader->go_on.is_skipping = begun == INPUT_IN_TOO_LONG;
 	reader->input_format = format;
 	reader->input_delimiter = (char)delimiter;
-	reader->input_line_end = is_crlf ? "\r\n" : "\n";
+	reader->input_line_end = line_end == KEPT_CRLF ? "\r\n" : "\n";
+	reader->is_of_cr = line_end == KEPT_CR;
+	reader->is_line_end_known = true;
 	wm_buf_reset(&reader->input_header);
 	wm_buf_add(&reader->input_header, header.data, header.len);
 	reader->input_header_len = has_header ? header.len : NO_HEADER_LEN;
@@ -2181,7 +2342,7 @@ wm_reader_line(struct wm_reader *reader, const struct wm_record *rec, struct wm_
 void
 wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct wm_buf *out)
 {
-	struct wm_span raw = rec->raw, content = wm_cut_content(raw);
+	struct wm_span raw = rec->raw, content = wm_reader_as_came(reader, wm_cut_content(raw), &reader->swapped);
 	struct wm_row_format format = {
 		.format = reader->format == WM_FORMAT_TSV ? WM_FORMAT_TSV : WM_FORMAT_CSV,
 		.delimiter = reader->delimiter,

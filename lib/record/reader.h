@@ -20,7 +20,8 @@
  *
  * Lines that are no records (empty lines, a header, a repeated header) are
  * skipped and counted apart. A byte order mark is dropped. CR LF ends a line as
- * LF does; a last line needs no line end.
+ * LF does; a last line needs no line end. In CSV and TSV of a regular file that
+ * has no LF in its first 64 KiB, CR alone does; elsewhere it is a letter.
  *
  * A reader says how far an input was taken (wm_reader_position), and begins one
  * there (wm_reader_open_at), in this process or another.
@@ -113,7 +114,7 @@ enum wm_read_result {
  * too long by its bytes from its begin.
  *
  * Fields are for reading; reason is one of the static texts "ragged", "malformed-csv", "malformed-tsv",
- * "malformed-json", "malformed-line", "too-long".
+ * "malformed-json", "malformed-line", "too-long", "bad-line-end".
  */
 struct wm_reject {
 	const char *reason;
@@ -121,7 +122,8 @@ struct wm_reject {
 	char detail[256];   /* what is wrong, for a message: "3 fields, the header has 4" */
 	uint64_t line;      /* where the record begins, from 1 */
 	uint64_t lines;     /* that it took; 0: those of raw */
-	struct wm_span raw; /* as it came; of a too long one the first bytes, at most WM_SHOWN_BYTES_MAX */
+	struct wm_span
+		raw; /* as it stands (wm_reader_as_came); of a too long one the first bytes, at most WM_SHOWN_BYTES_MAX */
 };
 
 /* Lines that it took. */
@@ -255,6 +257,12 @@ const struct wm_header *wm_reader_names(const struct wm_reader *reader);
 
 /* Lines of text, logfmt aside: what a column of the current record says; borrowed until the next one. */
 struct wm_value wm_reader_line_field(struct wm_reader *reader, size_t column);
+
+/*
+ * A text of the current input, such as rec.raw, as it stands there: of an input whose lines end in CR alone readers hold CR for LF and LF for
+ * CR. It is text, or in scratch (born WM_BUF_UNBOUNDED), whose content is replaced.
+ */
+struct wm_span wm_reader_as_came(const struct wm_reader *reader, struct wm_span text, struct wm_buf *scratch);
 
 /* What wm_reader_render() would append: the record's own text where that is it, else a text in scratch (born WM_BUF_UNBOUNDED),
    whose content is replaced. */

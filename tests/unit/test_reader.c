@@ -1205,6 +1205,97 @@ test_tsv_against_model(void)
 	wm_buf_release(&want);
 }
 
+/* A field as it stands in a file whose lines end in CR, and what it says; NULL: its line is rejected. */
+struct cr_field {
+	const char *raw;
+	const char *said;
+};
+
+/* A log as read_as_model() makes it, known by how the text was made. */
+static void
+add_cr_row(struct wm_buf *text, struct wm_buf *want, const struct cr_field *fields, size_t count, char delimiter,
+	uint64_t *random)
+{
+	struct cr_field row[2];
+	uint64_t line = 1;
+
+	for (const char *at = text->data; (at = memchr(at, '\r', (size_t)(text->data + text->len - at))) != NULL; at++)
+		line++;
+	for (size_t i = 0; i < 2; i++)
+		row[i] = fields[tap_random(random) % count];
+	/* A rejected record of several lines would be cut back: that is tried elsewhere. */
+	for (size_t i = 0; i < 2; i++)
+		if (row[i].said == NULL && strchr(row[1 - i].raw, '\r') != NULL)
+			row[1 - i] = fields[0];
+	wm_buf_addf(text, "%s%c%s\r", row[0].raw, delimiter, row[1].raw);
+	wm_buf_addf(want, "%" PRIu64, line);
+	if (row[0].said == NULL || row[1].said == NULL) {
+		wm_buf_add_text(want, "!bad-line-end ");
+		return;
+	}
+	for (size_t i = 0; i < 2; i++)
+		wm_buf_addf(want, "[%zu:%s]", strlen(row[i].said), row[i].said);
+	wm_buf_add_byte(want, ' ');
+}
+
+static void
+test_cr_alone(void)
+{
+	static const struct cr_field csv[] = { { "x", "x" }, { "\"\"", "" }, { "\"p\nq\"", "p\nq" },
+		{ "\"p\rq\"", "p\rq" }, { "\"p\r\n\"\"q\"\"\"", "p\r\n\"q\"" }, { "p\nq", NULL }, { "\np", NULL },
+		{ "p\n", NULL }, { "a\"b", "a\"b" } };
+	static const struct cr_field tsv[] = { { "x", "x" }, { "\"", "\"" }, { "p\\nq", "p\nq" }, { "p\\\rq", "p\rq" },
+		{ "p\\\nq", "p\nq" }, { "\\r\\t", "\r\t" }, { "p\nq", NULL }, { "\\\\\np", NULL },
+		{ "C:\\x", "C:\\x" } };
+	uint64_t random = 19;
+	struct wm_buf text, want;
+	bool is_well = true;
+
+	wm_buf_init(&text, WM_BUF_UNBOUNDED);
+	wm_buf_init(&want, WM_BUF_UNBOUNDED);
+	for (int i = 0; i < 60 && is_well; i++) {
+		bool is_tsv = i % 2 == 0;
+		char delimiter = is_tsv ? '\t' : ',';
+		struct job job = { .wants = "a b" };
+
+		wm_buf_reset(&text);
+		wm_buf_reset(&want);
+		wm_buf_addf(&text, "a%cb\r", delimiter);
+		/* No LF for so long. */
+		for (uint64_t line = 2; text.len < (size_t)64 << 10; line++) {
+			wm_buf_addf(&text, "%0400d%c1\r", (int)line, delimiter);
+			wm_buf_addf(&want, "%" PRIu64 "[400:%0400d][1:1] ", line, (int)line);
+		}
+		for (uint64_t n = tap_random(&random) % 40; n-- > 0;)
+			add_cr_row(&text, &want, is_tsv ? tsv : csv, 9, delimiter, &random);
+		job.inputs[0] = wm_buf_span(&text);
+		job.options.read_bytes_max = i % 3 == 0 ? 0 : 1 + tap_random(&random) % (i % 3 == 1 ? 300 : 100000);
+		wm_buf_reset(&got);
+		is_well = read_as_model(&job) == text.len && wm_span_equal(wm_buf_span(&got), wm_buf_span(&want));
+		if (!is_well)
+			printf("# reads of %zu, text ends '%s'\n# got  %s\n# want %s\n", job.options.read_bytes_max,
+				text.data + text.len - 100, got.data + got.len - 100, want.data + want.len - 100);
+	}
+	tap_ok(is_well, "lines that end in CR alone: fields, rejects and lines, any read sizes");
+	wm_buf_release(&text);
+	wm_buf_release(&want);
+
+	check("a b", "a,b\r1,2\r3,4\r", "2(1|2) 3(3|4) ", "a short file");
+	check("a b", "a,b\r1,2", "2(1|2) ", "whose last line needs no end");
+	check("a b", "\xef\xbb\xbf\x61,b\r\r1,2\ra,b\r3,4\r", "3(1|2) 5(3|4) ", "mark, empty line, header again");
+	check("a b", "a,\"b\"\r1,\"2\r\"\r", "2(1|2\r) ", "a CR in quotes is a letter");
+	check("b\r", "a,b\r\n1,2\n", "FAILED 1 a:1: no column 'b\\x0D': there are: a, b", "one LF, and it is not so");
+	check("a b", "a,b\r", "", "a header that may go on with an LF");
+	check("a", "\"a\rb\"", "FAILED 1 a:1: no column 'a': there are: a\\x0Db", "no CR outside quotes");
+	struct job job = { .is_rendered = true,
+		.inputs = { wm_span_of("a,b\r1,2\r3,4\r"), wm_span_of("b,a\n\"5\n\",6\n") } };
+	check_job(job, "a,b\n1,2\n3,4\n6,\"5\n\"\n", "rendered with LF");
+	job.inputs[0] = wm_span_of("a,b\r\n0,0\r\n");
+	job.inputs[1] = wm_span_of("a,b\r1,\"2\r\"\r\"x,\",4\r");
+	check_job(job, "a,b\r\n0,0\r\n1,\"2\r\"\r\n\"x,\",4\r\n",
+		"in the layout of another, with what is in quotes as it came");
+}
+
 /* Enough rows for several batches and buffers, some quoted, some bad. */
 static void
 test_many_rows(void)
@@ -1567,6 +1658,7 @@ main(void)
 	test_long();
 	test_csv_against_model();
 	test_tsv_against_model();
+	test_cr_alone();
 	test_many_rows();
 	test_ndjson_against_model();
 	test_pipe();
