@@ -633,7 +633,7 @@ put_row(struct pairs *p, const struct wm_join_row *row, const struct wm_value *s
 		wm_buf_add_byte(&p->line, '}');
 	else if (p->line.len == 0 && p->format.format != WM_FORMAT_TSV)
 		wm_buf_add_text(&p->line, "\"\""); /* else the row would be an empty line */
-	wm_buf_add_text(&p->line, p->format.line_end);
+	wm_buf_add_text(&p->line, wm_row_line_end(&p->format, wm_buf_span(&p->line)));
 	if (p->options.common->output_format == CLI_OUTPUT_TABLE)
 		put_into_table(p);
 	else

@@ -2359,7 +2359,7 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 	if (is_as_stream(reader)) {
 		wm_buf_add(out, content.data, content.len);
 		wm_buf_add_text(out, is_unfinished ? "\\" : "");
-		wm_buf_add_text(out, reader->line_end);
+		wm_buf_add_text(out, wm_row_line_end(&format, content));
 		return;
 	}
 	struct wm_cut *cut = &reader->cut;
@@ -2374,7 +2374,7 @@ wm_reader_render(struct wm_reader *reader, const struct wm_record *rec, struct w
 		struct wm_value value = { wm_dialect_read(input_dialect(reader), field, &said), WM_KIND_TEXT };
 
 		if (format.format == WM_FORMAT_TSV && reader->input_format == WM_FORMAT_TSV &&
-			!wm_tsv_is_unfinished(field))
+			!wm_tsv_is_unfinished(field) && (field.len == 0 || field.data[field.len - 1] != '\r'))
 			wm_row_put_raw(out, &format, i, field);
 		else
 			wm_row_put(out, &format, i, wm_span(NULL, 0), &value);

@@ -358,6 +358,12 @@ put_field(struct wm_buf *out, const struct wm_row_format *format, struct wm_span
 	wm_buf_add(out, text.data, text.len);
 }
 
+const char *
+wm_row_line_end(const struct wm_row_format *format, struct wm_span row)
+{
+	return row.len > 0 && row.data[row.len - 1] == '\r' ? "\r\n" : format->line_end;
+}
+
 void
 wm_row_put_raw(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span field)
 {

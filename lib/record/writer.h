@@ -96,6 +96,12 @@ struct wm_row_format wm_row_format_of(const struct wm_reader *reader);
 /* Append one field to a row that is being built in out (born WM_BUF_UNBOUNDED). index counts from 0. name is for NDJSON. */
 void wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span name,
 	const struct wm_value *value);
+/*
+ * The line end for a row of CSV or TSV that was put together as it stands: CR LF where it ends in a CR, which would be taken for a part of
+ * the line end else.
+ */
+const char *wm_row_line_end(const struct wm_row_format *format, struct wm_span row);
+
 /* The same for a field of CSV or TSV as it stands in a row of the same form. */
 void wm_row_put_raw(struct wm_buf *out, const struct wm_row_format *format, size_t index, struct wm_span field);
 

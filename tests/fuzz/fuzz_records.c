@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_records - bytes as CSV and as NDJSON, held to three laws:
+ * fuzz_records - bytes as CSV and as NDJSON, held to laws:
  *
- *   - scan and cutter cut well-formed records as libcsv does, and agree on where they end;
+ *   - scan and cutter cut well-formed records as libcsv does, and agree on where they end; those of TSV do as tsv.h says;
+ *   - a value that is written as TSV is read as it was;
  *   - the reader gives the same in reads of any size;
  *   - a line of NDJSON is a record if and only if a plain validator says so.
  *
@@ -12,11 +13,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/base/limits.h"
 #include "lib/record/csv.h"
 #include "lib/record/cut.h"
 #include "lib/record/ndjson.h"
 #include "lib/record/reader.h"
 #include "lib/record/scan.h"
+#include "lib/record/tsv.h"
 #include "tests/fuzz/expect.h"
 #include "tests/unit/json_model.h"
 
@@ -108,6 +111,60 @@ hold_cut_to_csv(struct wm_span text, char delimiter)
 	wm_buf_release(&said);
 	wm_cut_release(&cut);
 	wm_csv_free(csv);
+}
+
+static void
+hold_scan_to_tsv(struct wm_span text, enum wm_marks marks, enum wm_scan_way way)
+{
+	char *copy = with_slack(text, WM_SCAN_SLACK);
+	struct wm_scan *scan = wm_scan_new((struct wm_dialect){ '\t', marks }, way);
+	struct wm_cut cut = { 0 };
+	size_t at = 0;
+
+	wm_scan_batch(scan, wm_span(copy, text.len));
+	for (size_t row = 0; row < scan->rows_count; row++) {
+		const uint32_t *after = &scan->after[scan->rows[row]];
+		size_t count = scan->rows[row + 1] - scan->rows[row];
+		struct wm_span raw = { copy + after[0], after[count] - after[0] };
+		struct wm_cut_finder finder = { 0 };
+		bool has_ended;
+		size_t len =
+			wm_tsv_find(&finder, marks == WM_MARKS_ESCAPES, wm_span(copy + at, text.len - at), &has_ended);
+
+		expect(len == raw.len && has_ended && after[0] == at, "a record of TSV ends where the scan says");
+		expect(finder.lines_count == 1 || scan->has_inner_line_feeds, "line feeds inside are told of");
+		at += len;
+		struct wm_span content = wm_cut_content(raw);
+		wm_tsv_cut(&cut, marks == WM_MARKS_ESCAPES, content);
+		expect(cut.count == (content.len == 0 ? 0 : count), "it has as many fields");
+		for (size_t i = 0; i < cut.count && i < WM_COLUMNS_MAX; i++)
+			expect(cut.fields[i].data == copy + after[i], "and they begin where the scan says");
+	}
+	wm_cut_release(&cut);
+	wm_scan_free(scan);
+	free(copy);
+}
+
+static void
+hold_tsv_to_itself(struct wm_span value)
+{
+	struct wm_cut_finder finder = { 0 };
+	struct wm_cut cut = { 0 };
+	struct wm_buf line, said;
+	bool has_ended;
+
+	wm_buf_init(&line, WM_BUF_UNBOUNDED);
+	wm_buf_init(&said, WM_BUF_UNBOUNDED);
+	wm_tsv_put(&line, value);
+	wm_buf_add_text(&line, "\tx\n");
+	expect(wm_tsv_find(&finder, true, wm_buf_span(&line), &has_ended) == line.len && has_ended &&
+			finder.lines_count == 1,
+		"a value of TSV stays in its line");
+	wm_tsv_cut(&cut, true, wm_cut_content(wm_buf_span(&line)));
+	expect(cut.count == 2 && wm_span_equal(wm_tsv_read(cut.fields[0], &said), value), "and is read as it was");
+	wm_cut_release(&cut);
+	wm_buf_release(&line);
+	wm_buf_release(&said);
 }
 
 static void
@@ -216,8 +273,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (options.format == WM_FORMAT_CSV)
 		options.delimiter = delimiters[data[0] >> 4 & 3];
 	char delimiter = options.delimiter == '\0' ? ',' : options.delimiter;
-	for (enum wm_scan_way way = WM_SCAN_PLAIN; way <= wm_scan_best_way(); way++)
+	for (enum wm_scan_way way = WM_SCAN_PLAIN; way <= wm_scan_best_way(); way++) {
 		hold_scan_to_csv(text, delimiter, way);
+		hold_scan_to_tsv(text, WM_MARKS_ESCAPES, way);
+		hold_scan_to_tsv(text, WM_MARKS_NONE, way);
+	}
+	hold_tsv_to_itself(text);
 	hold_cut_to_csv(text, delimiter);
 	hold_ndjson_to_model(text);
 	hold_reads_to_whole(options, text, 1 + data[1] % 64);
