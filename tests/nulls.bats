@@ -213,6 +213,11 @@ rows() {
 	run -0 "$bin/wm-merge" -k k --sum n --max m --null NA,- -o ndjson main.csv late.csv
 	assert_line --index 1 '{"k":null,"n":4,"m":2}'
 	assert_line --index 3 '{"k":"c","n":null,"m":null}'
+	# A text in quotes that takes the place of another stays one.
+	printf 'k,l\na,x\nb,y\n' >texts.csv
+	printf 'k,l\na,"NA"\nb,NA\n' >more.csv
+	run -0 "$bin/wm-merge" -k k --last l --null NA texts.csv more.csv
+	assert_output $'k,l\na,"NA"\nb,y'
 	# A column without a rule must be the same: two words for nothing are.
 	printf 'k,n\na,NA\n' >one.csv
 	printf 'k,n\na,\n' >two.csv

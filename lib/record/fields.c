@@ -407,27 +407,6 @@ wm_fields_set(struct wm_fields *fields, size_t column, const struct wm_value *va
 	fields->is_changed = true;
 }
 
-/* Whether a value that was set would be read as a missing one without quotes. */
-static bool
-needs_quotes(const struct wm_columns *columns, const struct wm_value *value)
-{
-	return columns->nulls != NULL && columns->format.format == WM_FORMAT_CSV && value->text.len != 0 &&
-		wm_nulls_are_in(columns->nulls, value, WM_NULLS_FIELD) &&
-		!wm_nulls_are_in(columns->nulls, value, WM_NULLS_QUOTED);
-}
-
-static void
-put_quoted(struct wm_span text, struct wm_buf *out)
-{
-	wm_buf_add_byte(out, '"');
-	for (size_t at = 0; at < text.len; at++) {
-		if (text.data[at] == '"')
-			wm_buf_add_byte(out, '"');
-		wm_buf_add_byte(out, text.data[at]);
-	}
-	wm_buf_add_byte(out, '"');
-}
-
 static void
 render_csv(const struct wm_fields *fields, struct wm_buf *out)
 {
@@ -437,16 +416,8 @@ render_csv(const struct wm_fields *fields, struct wm_buf *out)
 	for (size_t i = 0; i < fields->count; i++) {
 		const struct wm_field *field = &fields->fields[i];
 
-		bool is_quoted = field->is_set && needs_quotes(fields->columns, &field->value);
-
-		if (field->is_set && !is_quoted) {
-			wm_row_put(out, format, i, wm_span(NULL, 0), &field->value);
-			continue;
-		}
-		if (is_quoted) {
-			if (i > 0)
-				wm_buf_add_byte(out, format->delimiter);
-			put_quoted(field->value.text, out);
+		if (field->is_set) {
+			wm_row_put_guarded(out, format, fields->columns->nulls, i, &field->value);
 			continue;
 		}
 		wm_row_put_raw(out, format, i, field->raw);

@@ -391,6 +391,22 @@ wm_row_put(struct wm_buf *out, const struct wm_row_format *format, size_t index,
 }
 
 void
+wm_row_put_guarded(struct wm_buf *out, const struct wm_row_format *format, const struct wm_nulls *nulls, size_t index,
+	const struct wm_value *value)
+{
+	bool is_guarded = nulls != NULL && format->format == WM_FORMAT_CSV && value->text.len != 0 &&
+		wm_nulls_are_in(nulls, value, WM_NULLS_FIELD) && !wm_nulls_are_in(nulls, value, WM_NULLS_QUOTED);
+
+	if (!is_guarded) {
+		wm_row_put(out, format, index, wm_span(NULL, 0), value);
+		return;
+	}
+	if (index > 0)
+		wm_buf_add_byte(out, format->delimiter);
+	put_quoted(out, value->text);
+}
+
+void
 wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count)
 {
 	if (format->format == WM_FORMAT_NDJSON)

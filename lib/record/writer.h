@@ -16,6 +16,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/record/dialect.h"
+#include "lib/record/nulls.h"
 #include "lib/record/reader.h"
 #include "lib/record/record.h"
 
@@ -107,7 +108,13 @@ void wm_row_put_raw(struct wm_buf *out, const struct wm_row_format *format, size
 
 void wm_row_end(struct wm_buf *out, const struct wm_row_format *format, size_t fields_count);
 
-/* The same for all fields of a row and its end at once: names are for NDJSON, one for each value. */
+/*
+ * The same for a field of CSV or TSV whose value is text: one that would be read as a missing value (nulls; NULL: there are none) gets quotes in CSV.
+ */
+void wm_row_put_guarded(struct wm_buf *out, const struct wm_row_format *format, const struct wm_nulls *nulls,
+	size_t index, const struct wm_value *value);
+
+/* As wm_row_put(), for all fields of a row and its end at once: names are for NDJSON, one for each value. */
 void wm_row_put_all(struct wm_buf *out, const struct wm_row_format *format, const struct wm_span *names,
 	const struct wm_value *values, size_t count);
 
