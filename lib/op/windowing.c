@@ -1012,16 +1012,24 @@ announce(struct wm_windowing *w)
 
 /* Writing in update and complete: key by key, then sorted by window */
 
-static int
-compare_members(const void *a, const void *b)
+/* By key, and those of one key by slice. */
+static void
+sort_members(const struct wm_windowing *w, struct wm_member *members, size_t count)
 {
-	const struct wm_member *member_a = a, *member_b = b;
-	int order = wm_keys_compare(member_a->entry, member_b->entry);
+	struct wm_keys_item *items;
 
-	if (order != 0)
-		return order;
-	return (member_a->cells->at.number > member_b->cells->at.number) -
-		(member_a->cells->at.number < member_b->cells->at.number);
+	if (count == 1)
+		return;
+	items = wm_reallocarray(NULL, count, sizeof(items[0]));
+	for (size_t i = 0; i < count; i++)
+		items[i] = (struct wm_keys_item){ .entry = members[i].entry,
+			.value = members[i].cells,
+			.number = (uint64_t)members[i].cells->at.number ^ UINT64_C(1) << 63 };
+	wm_keys_sort(items, count, w->keys_count);
+	for (size_t i = 0; i < count; i++)
+		members[i] = (struct wm_member){ (struct wm_cells *)(uintptr_t)items[i].value,
+			(struct wm_entry *)(uintptr_t)items[i].entry };
+	free(items);
 }
 
 static int
@@ -1082,7 +1090,7 @@ ready_members(struct wm_windowing *w, struct wm_member *members, size_t count)
 
 	if (count == 0)
 		return;
-	qsort(members, count, sizeof(members[0]), compare_members);
+	sort_members(w, members, count);
 	for (size_t i = 0; i < count;) {
 		int64_t first, last;
 		size_t next = i + 1;
