@@ -25,6 +25,7 @@ struct source {
 	struct wm_reader *reader;
 	size_t file; /* of the one that it is at */
 	bool is_open;
+	bool is_begun;  /* its first record has come, be it rejected */
 	bool is_at_end; /* --merge: its one FILE was read */
 	/* with a checkpoint */
 	int fd;
@@ -638,6 +639,7 @@ open_source(const struct inputs *inputs, struct source *source, int fd)
 	else
 		wm_reader_open(source->reader, fd, name);
 	source->is_open = true;
+	source->is_begun = false;
 }
 
 /* A FIFO is opened without waiting for its writer, and read as others are. */
@@ -773,15 +775,6 @@ inputs_tell_quoted(const struct wm_reader *reader, bool *has_told)
 		shown_name(wm_reader_name(reader)), line);
 }
 
-/* What is to be said once of the inputs, by those who look at them. */
-static void
-tell_once(struct inputs *inputs, const struct source *source)
-{
-	tell_long(inputs, source);
-	if (!inputs->common->quiet)
-		inputs_tell_quoted(source->reader, &inputs->has_told_quoted);
-}
-
 /* Whether something of an open input is left to be read. */
 static bool
 has_more(const struct source *source)
@@ -846,18 +839,42 @@ end_file(const struct inputs *inputs, struct source *source, struct wm_err *err)
 	bool is_told = inputs->resume == NULL || tell_position(inputs, source, err);
 
 	tell_partial(inputs, source);
-	source->is_open = false;
+	source->is_open = source->is_begun = false;
 	if (inputs->common->checkpoint != NULL)
 		close(source->fd);
 	source->fd = -1;
 	return is_told;
 }
 
-enum inputs_item
-inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+/* What a result of the reader is here. */
+static enum inputs_item
+item_of(struct inputs *inputs, struct source *source, enum wm_read_result result, struct wm_err *err)
 {
-	struct source *source = &inputs->sources[number];
+	switch (result) {
+	case WM_READ_RECORD:
+		return INPUTS_RECORD;
+	case WM_READ_REJECTED:
+		return INPUTS_REJECTED;
+	case WM_READ_MORE:
+		tell_long(inputs, source);
+		return INPUTS_WAIT;
+	case WM_READ_END:
+		source->is_at_end = true;
+		tell_long(inputs, source);
+		if (!end_file(inputs, source, err))
+			return INPUTS_FAILED;
+		return INPUTS_FILE_END;
+	case WM_READ_FAILED:
+		break;
+	}
+	return INPUTS_FAILED;
+}
 
+/* Up to its first record, which may be one that is rejected: what it says of the input is told at once. */
+static enum inputs_item
+begin_source(struct inputs *inputs, struct source *source, struct wm_record *rec, struct wm_reject *reject,
+	struct wm_err *err)
+{
 	if (!source->is_open) {
 		/* All are held to the layout of the first that told one, if one has. */
 		if (inputs->sources_count > 1 && !source->is_at_end &&
@@ -870,25 +887,21 @@ inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct 
 			return item;
 	}
 	enum wm_read_result result = wm_reader_next(source->reader, rec, reject, err);
-	if (result == WM_READ_RECORD)
-		return INPUTS_RECORD;
-	switch (result) {
-	case WM_READ_REJECTED:
-		return INPUTS_REJECTED;
-	case WM_READ_MORE:
-		tell_once(inputs, source);
-		return INPUTS_WAIT;
-	case WM_READ_END:
-		source->is_at_end = true;
-		tell_once(inputs, source);
-		if (!end_file(inputs, source, err))
-			return INPUTS_FAILED;
-		return INPUTS_FILE_END;
-	case WM_READ_RECORD:
-	case WM_READ_FAILED:
-		break;
-	}
-	return INPUTS_FAILED;
+	source->is_begun = result == WM_READ_RECORD || result == WM_READ_REJECTED;
+	if ((source->is_begun || result == WM_READ_END) && !inputs->common->quiet)
+		inputs_tell_quoted(source->reader, &inputs->has_told_quoted);
+	return item_of(inputs, source, result, err);
+}
+
+enum inputs_item
+inputs_next(struct inputs *inputs, size_t number, struct wm_record *rec, struct wm_reject *reject, struct wm_err *err)
+{
+	struct source *source = &inputs->sources[number];
+
+	if (!source->is_begun)
+		return begin_source(inputs, source, rec, reject, err);
+	enum wm_read_result result = wm_reader_next(source->reader, rec, reject, err);
+	return result == WM_READ_RECORD ? INPUTS_RECORD : item_of(inputs, source, result, err);
 }
 
 bool

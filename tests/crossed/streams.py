@@ -141,9 +141,14 @@ class Stream:
         return self._delimited(rows, ",", False)
 
     def _tsv(self, rows):
+        def field(text):
+            """Quotes are letters; tabs and line ends stand behind a backslash, as themselves or as a letter."""
+            text = text.replace('q"q', '"q"').replace("\\", "\\\\")
+            for byte, letter in (("\t", "t"), ("\n", "n")):
+                text = text.replace(byte, "\\" + self.rng.choice((byte, letter)))
+            return text
         lines = [[name for name, _ in self.fields(dict.fromkeys(ROLES, ""))]] + [[t for _, t in self.fields(r)] for r in rows]
-        escaped = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", '"': "'"})
-        return "".join("\t".join(text.translate(escaped) for text in line) + "\n" for line in lines)
+        return "".join("\t".join(map(field, line)) + "\n" for line in lines)
 
     def _ndjson(self, rows):
         lines = []
