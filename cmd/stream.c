@@ -14,6 +14,7 @@
 #include "cmd/passing.h"
 #include "cmd/progress.h"
 #include "cmd/sources.h"
+#include "lib/base/ascii.h"
 #include "lib/base/limits.h"
 #include "lib/base/list.h"
 #include "lib/base/mem.h"
@@ -389,6 +390,21 @@ note_text(struct stream *s, struct wanted *wanted, struct wm_span text)
 	wanted->text_line = s->rec.line;
 }
 
+/* What may be said of a text that is no number; NULL: nothing. */
+static const char *
+why_no_number(struct wm_span text)
+{
+	const char *comma = text.len == 0 ? NULL : memchr(text.data, ',', text.len);
+	size_t digits = 0;
+
+	for (size_t i = text.len > 0 && text.data[0] == '-'; i < text.len; i++)
+		digits += wm_is_digit(text.data[i]);
+	if (comma == NULL || digits + 1 + (text.data[0] == '-') != text.len || !wm_is_digit(text.data[text.len - 1]))
+		return NULL;
+	return "it has a decimal comma, and numbers have a point: put sed 's/,/./g' before it, unless commas part "
+	       "fields";
+}
+
 /* Whether the numbers that this record needs are there. */
 static __attribute__((noinline)) bool
 admit_guarded(struct stream *s)
@@ -397,7 +413,7 @@ admit_guarded(struct stream *s)
 
 	return s->takes(s->taker, s->readings, &column) ||
 		reject_field(s, "bad-number", s->wanted[column].name, &s->event_time_us, "no number",
-			s->readings[column].value.text, NULL);
+			s->readings[column].value.text, why_no_number(s->readings[column].value.text));
 }
 
 /* Reads the record's event time and numbers, which come last; false if it was rejected. */
@@ -450,8 +466,8 @@ admit(struct stream *s, bool is_plain)
 		}
 		wm_reading_take(reading, value);
 		if (!reading->is_number && !reading->is_empty && wanted->need == STREAM_NUMBER)
-			return reject_field(
-				s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text, NULL);
+			return reject_field(s, "bad-number", wanted->name, &s->event_time_us, "no number", value->text,
+				why_no_number(value->text));
 	}
 	return is_plain || s->takes == NULL || admit_guarded(s);
 }

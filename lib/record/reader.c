@@ -1735,7 +1735,10 @@ reject_malformed(struct wm_reader *reader, struct wm_reject *reject, struct wm_r
 		return reject_record(reject, rec, raw, "malformed-csv",
 			"the quoted field that begins in line %llu never ends", line);
 	case WM_CUT_MALFORMED:
-		return reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote");
+		return reject_record(reject, rec, raw, "malformed-csv", "text behind a closing quote%s",
+			memmem(raw.data, raw.len, "\\\"", 2) != NULL
+				? ": a backslash escapes no quote, a quote in quotes is doubled"
+				: "");
 	default:
 		return reject_record(reject, rec, raw, "malformed-tsv",
 			"a backslash takes the end of line %llu along, and nothing is behind it", line);
