@@ -59,9 +59,8 @@ wm_extreme_add(struct wm_extreme *extreme, struct wm_arena *arena, const struct 
 		return;
 	if (extreme->kept.kind != WM_KIND_NULL) {
 		struct wm_reading kept = reading_of(extreme);
-		int order = wm_reading_compare(reading, &kept) * direction;
 
-		if (order < 0 || (order == 0 && wm_span_compare(reading->value.text, kept.value.text) >= 0))
+		if (!wm_reading_replaces(reading, &kept, direction))
 			return;
 	}
 	extreme->kept.is_number = reading->is_number;

@@ -128,6 +128,20 @@ wm_reading_compare(const struct wm_reading *a, const struct wm_reading *b)
 			    : wm_span_compare(a->value.text, b->value.text);
 }
 
+/*
+ * Whether a value takes the place of the one that is kept as the greatest (direction 1) or least (-1). Of equal ones the same stays whatever
+ * came first: that with the text first in byte order, and of one text the number.
+ */
+static inline bool
+wm_reading_replaces(const struct wm_reading *reading, const struct wm_reading *kept, int direction)
+{
+	int order = wm_reading_compare(reading, kept) * direction;
+
+	if (order == 0)
+		order = wm_span_compare(kept->value.text, reading->value.text);
+	return order > 0 || (order == 0 && reading->value.kind > kept->value.kind);
+}
+
 /* Up to 16 bytes, without a call. */
 static inline void
 wm_kept_set_near(struct wm_kept *kept, const struct wm_value *value)

@@ -344,9 +344,7 @@ take_extreme(struct wm_merge *merge, size_t column, int direction)
 
 	wm_reading_take(&into_reading, &into);
 	wm_reading_take(&from_reading, &from);
-	int order = wm_reading_compare(&from_reading, &into_reading) * direction;
-	/* Of equal values the text first in byte order, so that the order of rows does not matter. */
-	if (order > 0 || (order == 0 && wm_span_compare(from.text, into.text) < 0))
+	if (wm_reading_replaces(&from_reading, &into_reading, direction))
 		wm_fields_set(&merge->into, column, &from);
 }
 

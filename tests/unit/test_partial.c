@@ -256,7 +256,7 @@ test_merges(void)
 	MERGE("whatever its text", "x=b'", "1:last:7:ta", "1:last:7:tb");
 	MERGE("of equal times the first to come", "x=b'", "1:first:7:tb", "1:first:7:ta");
 	MERGE("whatever its kind", "x=1", "1:last:7:t1", "1:last:7:n1");
-	MERGE("of equal texts the first to come", "x=1'", "1:max:t1", "1:max:n1");
+	MERGE("of equal texts the number, whatever comes first", "x=1", "1:max:t1", "1:max:n1");
 	MERGE("here too", "x=1", "1:min:n1", "1:min:t1");
 	MERGE("any bytes", "x=GET /a,%:\xc3\xa4'", "1:max:tGET%20/a%2C%25%3A%C3%A4");
 	MERGE("percentiles", "x=1.5", "1:p99.9:~AQABDwAAAAAAAAA", "1:p99.9:~AA");
