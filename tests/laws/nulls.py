@@ -50,6 +50,7 @@ class Nulls:
             self.texts.append("")
         if "\\" in pool and rng.random() < 0.3:
             self.texts.append("\\")
+        self.texts = self.texts or [""]  # an empty list has the empty text
         self.takes_quoted = may_have_quotes and rng.random() < 0.4
         self.args = ["--null", ",".join(text.replace(",", "\\,") for text in self.texts)]
         self.args += ["--null-quoted"] * self.takes_quoted
