@@ -366,6 +366,8 @@ holds_late() {
 	[[ $text == *', to x.csv.'*'A row more than 1h ahead of the clock, is rejected.'* ]]
 	explain --tumbling 5m --order time a b
 	[[ $text == *'a and b, one after the other, in the order of their first event times.'* ]]
+	explain --tumbling 5m --tsv-escapes none a
+	[[ $text == *'In TSV a backslash is a letter: each tab and each line end parts.'* ]]
 	explain --tumbling 5m -w 0s --files0-from list --merge
 	[[ $text == 'Input The files that list names, side by side'* ]]
 	explain --tumbling 5m -w 0s --fail-late 1/1000

@@ -131,13 +131,13 @@ tsv_line() {
 
 # tsv_goes_on NAME OPTION...: from a golden file, to what one run of CSV with tabs gives.
 tsv_goes_on() {
-	local line name=$1 files=$BATS_TEST_DIRNAME/golden/checkpoint/v1/tsv
+	local line name=$1 folder=$BATS_TEST_DIRNAME/golden/checkpoint/v1/tsv
 	shift
 	tsv_line "$name"
 	rm -f st st.lock st.prev
-	cp "$files/in.tsv" in.tsv
-	cp "$files/$name.ckpt" st
-	cp "$files/$name.out" out
+	cp "$folder/in.tsv" in.tsv
+	cp "$folder/$name.ckpt" st
+	cp "$folder/$name.out" out
 	printf '2025-11-29T10:00:59.75Z\ta\t8\n2025-11-29T10:05:00Z\tb\t16\n' >>in.tsv
 	"${line[@]}" "$@" -C st --eof flush in.tsv >>out || return
 	"${line[@]}" -i csv -d '\t' in.tsv >want

@@ -1459,7 +1459,8 @@ cut_back(struct wm_reader *reader, struct wm_span raw, struct wm_reject *reject,
 		add_detail(reject,
 			input_dialect(reader).marks == WM_MARKS_QUOTES
 				? ": a quoted field begins in line %llu"
-				: ": a backslash takes the end of line %llu along",
+				: ": a backslash takes the end of line %llu along (where it is a letter: --tsv-escapes "
+				  "none)",
 			(unsigned long long)(rec->line + finder.quote_line));
 	if (goes_back)
 		add_detail(reject, ": reading goes on in line %llu", (unsigned long long)(rec->line + reject->lines));
@@ -1741,7 +1742,9 @@ reject_malformed(struct wm_reader *reader, struct wm_reject *reject, struct wm_r
 				: "");
 	default:
 		return reject_record(reject, rec, raw, "malformed-tsv",
-			"a backslash takes the end of line %llu along, and nothing is behind it", line);
+			"a backslash takes the end of line %llu along, and nothing is behind it (where it is a letter: "
+			"--tsv-escapes none)",
+			line);
 	}
 }
 
