@@ -66,22 +66,13 @@ outputs_guard_descriptors(void)
 	}
 }
 
-static _Noreturn void
-fail(struct outputs *outputs, const struct wm_err *err)
-{
-	/* Its reader has seen enough: nothing that a person could want to read about. */
-	if (outputs->out.writer != NULL && wm_writer_is_broken_pipe(outputs->out.writer))
-		exit((int)cli_status_of(err->code));
-	cli_die(err);
-}
-
 static void
-put(struct outputs *outputs, struct wm_writer *writer, struct wm_span bytes)
+put(struct wm_writer *writer, struct wm_span bytes)
 {
 	struct wm_err err;
 
 	if (!wm_writer_put(writer, bytes, &err))
-		fail(outputs, &err);
+		cli_die(&err);
 }
 
 struct outputs *
@@ -118,24 +109,24 @@ outputs_set_columns(struct outputs *outputs, const struct wm_span *names, size_t
 }
 
 static void
-flush(struct outputs *outputs, struct wm_writer *writer)
+flush(struct wm_writer *writer)
 {
 	struct wm_err err;
 
 	if (writer != NULL && wm_writer_is_pending(writer) && !wm_writer_flush(writer, &err))
-		fail(outputs, &err);
+		cli_die(&err);
 }
 
 static void
-close_writer(struct outputs *outputs, struct wm_writer **writer)
+close_writer(struct wm_writer **writer)
 {
 	struct wm_writer *closed = *writer;
 	struct wm_err err;
 
-	flush(outputs, closed);
+	flush(closed);
 	*writer = NULL;
 	if (closed != NULL && !wm_writer_close(closed, &err))
-		fail(outputs, &err);
+		cli_die(&err);
 }
 
 /* The number-th of all outputs; NULL: there are no more. */
@@ -257,7 +248,7 @@ check_content(struct outputs *outputs, const struct side *side, struct wm_span h
 		return;
 	char *bytes = wm_malloc(len_max);
 	if (!wm_writer_first_bytes(side->writer, bytes, len_max, &len, &err))
-		fail(outputs, &err);
+		cli_die(&err);
 	struct wm_span begin = first_line(wm_span(bytes, len));
 	while (blanks < begin.len && (begin.data[blanks] == ' ' || begin.data[blanks] == '\t'))
 		blanks++;
@@ -288,7 +279,7 @@ ready_side(struct outputs *outputs, struct side *side)
 	if (side == &outputs->rejects || side == &outputs->report)
 		check_content(outputs, side, wm_span(NULL, 0));
 	if (side->writer != NULL && !wm_writer_end_line(side->writer, &side->had_no_end, &err))
-		fail(outputs, &err);
+		cli_die(&err);
 }
 
 static enum wm_format
@@ -317,7 +308,7 @@ static void
 put_side_header(struct outputs *outputs, struct side *side, struct wm_span header)
 {
 	if (side->was_empty)
-		put(outputs, side->writer, header);
+		put(side->writer, header);
 	else
 		check_content(outputs, side, header);
 	tell_line_end(outputs, side);
@@ -546,7 +537,7 @@ outputs_put_row(struct outputs *outputs, const struct wm_value *values)
 		wm_display_put(outputs->display, values, line);
 	else
 		wm_row_put_all(line, format, outputs->names, values, outputs->names_count);
-	put(outputs, outputs->out.writer, wm_buf_span(line));
+	put(outputs->out.writer, wm_buf_span(line));
 }
 
 void
@@ -556,7 +547,7 @@ outputs_put_lone(struct outputs *outputs, size_t column, const struct wm_value *
 		return;
 	wm_buf_reset(&outputs->line);
 	wm_lone_put(&outputs->line, &outputs->row_format, outputs->names_count, column, outputs->names[column], value);
-	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
+	put(outputs->out.writer, wm_buf_span(&outputs->line));
 }
 
 /* What a table holds back to learn how wide its columns are. */
@@ -570,7 +561,7 @@ flush_display(struct outputs *outputs, bool is_last)
 		wm_display_end(outputs->display, &outputs->line);
 	else
 		wm_display_flush(outputs->display, &outputs->line);
-	put(outputs, outputs->out.writer, wm_buf_span(&outputs->line));
+	put(outputs->out.writer, wm_buf_span(&outputs->line));
 }
 
 /* A table ends with its file. */
@@ -594,7 +585,7 @@ outputs_reopen(struct outputs *outputs)
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++) {
 		if (!can_reopen(outputs, side))
 			continue;
-		close_writer(outputs, &side->writer);
+		close_writer(&side->writer);
 		open_side(outputs, side);
 		if (outputs->common->checkpoint == NULL)
 			ready_side(outputs, side);
@@ -620,7 +611,7 @@ add_late_info(struct wm_buf *line, struct wm_stamps *info, struct wm_span row, i
 void
 outputs_put_text(struct outputs *outputs, struct wm_span text)
 {
-	put(outputs, outputs->out.writer, text);
+	put(outputs->out.writer, text);
 }
 
 char *
@@ -630,7 +621,7 @@ outputs_room(struct outputs *outputs, size_t len)
 	char *room = wm_writer_room(outputs->out.writer, len, &err);
 
 	if (room == NULL)
-		fail(outputs, &err);
+		cli_die(&err);
 	return room;
 }
 
@@ -650,13 +641,13 @@ outputs_put_late(struct outputs *outputs, size_t stream, struct wm_span row, int
 		add_late_info(&outputs->line, &outputs->late_info[stream], row, late_by_us, watermark_us);
 	else
 		wm_buf_add(&outputs->line, row.data, row.len);
-	put(outputs, outputs->late[stream].writer, wm_buf_span(&outputs->line));
+	put(outputs->late[stream].writer, wm_buf_span(&outputs->line));
 }
 
 void
 outputs_put_duplicate(struct outputs *outputs, struct wm_span row)
 {
-	put(outputs, outputs->duplicates.writer, row);
+	put(outputs->duplicates.writer, row);
 }
 
 bool
@@ -746,7 +737,7 @@ outputs_put_reject(struct outputs *outputs, const char *input, const struct wm_r
 		wm_buf_add_byte(line, '"');
 	}
 	wm_buf_add_text(line, "}\n");
-	put(outputs, outputs->rejects.writer, wm_buf_span(line));
+	put(outputs->rejects.writer, wm_buf_span(line));
 }
 
 bool
@@ -759,7 +750,7 @@ void
 outputs_put_report(struct outputs *outputs, struct wm_span line)
 {
 	if (outputs->report.writer != NULL)
-		put(outputs, outputs->report.writer, line);
+		put(outputs->report.writer, line);
 }
 
 bool
@@ -775,7 +766,7 @@ outputs_flush(struct outputs *outputs)
 
 	flush_display(outputs, false);
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
-		flush(outputs, side->writer);
+		flush(side->writer);
 }
 
 bool
@@ -811,8 +802,8 @@ outputs_close(struct outputs *outputs)
 	started = NULL;
 	/* Results are closed last, so that what is said of them comes behind all else. */
 	for (size_t i = 1; (side = side_at(outputs, i)) != NULL; i++)
-		close_writer(outputs, &side->writer);
-	close_writer(outputs, &outputs->out.writer);
+		close_writer(&side->writer);
+	close_writer(&outputs->out.writer);
 	for (size_t i = 0; (side = side_at(outputs, i)) != NULL; i++)
 		free(side->created);
 	for (size_t i = 0; i < OUTPUTS_STREAMS_MAX; i++)

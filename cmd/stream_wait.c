@@ -42,12 +42,17 @@ static void
 on_signal(int number)
 {
 	set_alarm(WAKE_US);
-	if (number == SIGUSR1)
+	if (number == SIGUSR1) {
 		stream_signals.wants_object = 1;
-	else if (number == SIGHUP)
+	} else if (number == SIGHUP) {
 		stream_signals.wants_reopen = 1;
-	else
+	} else if (stream_signals.stop_signal == 0) {
 		stream_signals.stop_signal = number;
+	} else {
+		/* The other of the two came before: it comes again as this function ends, and kills. */
+		signal(number, SIG_DFL);
+		raise(number);
+	}
 }
 
 static const int caught_signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };

@@ -828,12 +828,8 @@ put(struct run *run, struct wm_span bytes)
 {
 	struct wm_err err;
 
-	if (wm_writer_put(run->writer, bytes, &err))
-		return;
-	/* Its reader has seen enough: nothing that a person could want to read about. */
-	if (wm_writer_is_broken_pipe(run->writer))
-		exit((int)cli_status_of(err.code));
-	cli_die(&err);
+	if (!wm_writer_put(run->writer, bytes, &err))
+		cli_die(&err);
 }
 
 /* Of what is kept beside states nothing is a result. */
@@ -1107,12 +1103,7 @@ write_to_output(struct run *run)
 	if (run->merge != NULL)
 		write_table(run);
 	put(run, wm_span(NULL, 0));
-	if (!wm_writer_flush(run->writer, &err)) {
-		if (wm_writer_is_broken_pipe(run->writer))
-			exit((int)cli_status_of(err.code));
-		cli_die(&err);
-	}
-	if (!wm_writer_close(run->writer, &err))
+	if (!wm_writer_flush(run->writer, &err) || !wm_writer_close(run->writer, &err))
 		cli_die(&err);
 }
 

@@ -264,6 +264,22 @@ closed_stdout() {
 	done
 }
 
+@test "a reader that goes away where SIGPIPE is ignored is an error, and is said" {
+	seq -f '%.0f,a' 0 9 20000000 | sed '1i ts,key' >"$dir/in.csv"
+	for tool in $(tools); do
+		options_of "$tool"
+		{ (trap '' PIPE && exec "$program" -q "${options[@]}" "$dir/in.csv") 2>"$dir/err" || echo $? >"$dir/status"; } | true
+		[ "$(cat "$dir/status")" -eq 3 ]
+		[ "$(cat "$dir/err")" = "$tool: standard output: Broken pipe" ]
+	done
+	echo a,n >"$dir/a.csv"
+	cp "$dir/a.csv" "$dir/b.csv"
+	seq -f '%.0f,1' 1000000 >>"$dir/a.csv"
+	{ (trap '' PIPE && exec "$bin/wm-merge" -k a --sum n "$dir/a.csv" "$dir/b.csv") 2>"$dir/err" || echo $? >"$dir/status"; } | true
+	[ "$(cat "$dir/status")" -eq 3 ]
+	[ "$(cat "$dir/err")" = 'wm-merge: standard output: Broken pipe' ]
+}
+
 @test "SIGTERM and SIGINT in a read that waits: it dies of the signal and says what became of the rest" {
 	for tool in $(tools); do
 		options_of "$tool"
@@ -317,6 +333,44 @@ closed_stdout() {
 			tests/fault/interrupt.py SIGTERM "$dir/in.csv" "$bin/${words[0]}" -t ts "${words[@]:1}" --eof flush "${files[@]}"
 		cmp "$dir/want" "$dir/out"
 		! grep -E 'not written|held' "$dir/err" || return 1
+	done
+}
+
+@test "--eof flush, given, and a second signal, of whatever kind: it dies at once" {
+	load until
+	seq -f '1,%.0f' 200000 | sed '1i ts,k' >"$dir/many.csv"
+	mkfifo "$dir/slow" "$dir/more"
+	for second in TERM INT; do
+		# So slow that what the first one lets be written takes half a minute.
+		rm -f "$dir/begun"
+		python3 -c 'import os, sys, time
+count = 0
+while data := os.read(0, 1000):
+    count += len(data)
+    with open(sys.argv[1], "w") as file:
+        file.write(str(count))
+    time.sleep(0.01)' "$dir/begun" <"$dir/slow" &
+		reader=$!
+		# A shell has what it starts behind it ignore SIGINT.
+		python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$bin/wm-window" -q -t ts --time-format s -w 1h --tumbling 10s -g k --eof flush "$dir/more" \
+			>"$dir/slow" 2>"$dir/err" &
+		pid=$!
+		exec 8>"$dir/more"
+		cat "$dir/many.csv" >&8
+		kill -TERM $pid
+		until_true '[ -s "$dir/begun" ]'
+		kill -$second $pid
+		status=0
+		wait $pid || status=$?
+		[ "$status" -eq "$([ $second = TERM ] && echo 143 || echo 130)" ]
+		diff /dev/null "$dir/err"
+		# Of 2.9 MB.
+		[ "$(cat "$dir/begun")" -lt 1500000 ]
+		exec 8>&-
+		kill $reader
+		wait $reader || true
 	done
 }
 

@@ -26,7 +26,6 @@ struct wm_writer {
 	size_t len;
 	uint64_t bytes;
 	bool has_failed;
-	bool is_broken_pipe;
 	struct wm_err failure;
 	struct wm_writer_wait wait;
 };
@@ -54,7 +53,6 @@ fail(struct wm_writer *writer, int error, struct wm_err *err)
 {
 	if (!writer->has_failed) {
 		writer->has_failed = true;
-		writer->is_broken_pipe = error == EPIPE;
 		wm_err_set(&writer->failure, WM_ERR_IO, "%s: %s", writer->name, strerror(error));
 	}
 	*err = writer->failure;
@@ -269,12 +267,6 @@ uint64_t
 wm_writer_bytes(const struct wm_writer *writer)
 {
 	return writer->bytes;
-}
-
-bool
-wm_writer_is_broken_pipe(const struct wm_writer *writer)
-{
-	return writer->is_broken_pipe;
 }
 
 static void

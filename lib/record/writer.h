@@ -71,9 +71,6 @@ bool wm_writer_is_pending(const struct wm_writer *writer);
 /* Bytes taken since it was opened, those in the buffer included. */
 uint64_t wm_writer_bytes(const struct wm_writer *writer);
 
-/* EPIPE met: the reader has gone away, and the message is not worth printing. */
-bool wm_writer_is_broken_pipe(const struct wm_writer *writer);
-
 /*
  * How computed rows look. CSV: fields quoted where needed (delimiter, quote, CR, LF, and a lone empty
  * field of a one-column row). TSV: with escapes (tsv.h); a lone empty field of a one-column row is an empty line. In both
