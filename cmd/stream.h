@@ -229,6 +229,9 @@ void stream_pass_punctuation(struct stream *s);
 /* Writes punctuation into a stream of records that pass: a value in the column of that name, which is the band's or a stamp. */
 void stream_put_lone(struct stream *s, struct wm_span name, const struct wm_value *value);
 
+/* For a long step without rows: where a signal asks for an end, and nothing is lost by it, it ends the run, as among rows. self: the stream. */
+void stream_pause(void *self);
+
 /* Counts a row of results that was written by other ways. */
 void stream_count_row(struct stream *s);
 

@@ -46,7 +46,7 @@
  * And so long a write waits for somebody who reads.
  */
 #define STOP_RECORDS_US 50000
-#define STOP_ROWS_US 80000
+#define STOP_ROWS_US 50000
 #define STOP_BLOCKED_US 400000
 
 /* Progress by the clock comes at most so often. */

@@ -46,6 +46,13 @@ count_out(struct stream *s)
 		stream_hurry(s);
 }
 
+void
+stream_pause(void *self)
+{
+	if (stream_signals.stop_signal != 0)
+		stream_hurry(self);
+}
+
 /* Below it the number of a record has room, above it that of its input. */
 #define INPUT_FROM 44
 

@@ -531,6 +531,8 @@ main(int argc, char **argv)
 		answer_explain(&opt, &op);
 	stream_begin(s, results.names, results.count);
 	open_engine(&op, &opt, agg, results.keys_count, stream_has_progress(s));
+	if (op.windowing != NULL)
+		wm_windowing_set_pause(op.windowing, &(struct wm_pause){ stream_pause, s });
 	stream_resume(s);
 
 	struct wm_value keys[WM_KEYS_MAX];

@@ -350,7 +350,7 @@ digit_bits(size_t count)
 /* Items that are the same before a place, for which their words are loaded. order and other: room for a number for each. */
 static void
 sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct place place, unsigned level,
-	uint64_t *order, uint64_t *other)
+	uint64_t *order, uint64_t *other, const struct wm_pause *pause)
 {
 	uint64_t differing;
 
@@ -358,6 +358,7 @@ sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct
 		insert(items, count);
 		return;
 	}
+	wm_pause_at(pause, 0);
 	while ((differing = differing_bits(items, count)) == 0) {
 		if (level == LEVELS_MAX || !move_on(items, count, columns_count, &place)) {
 			qsort(items, count, sizeof(items[0]), compare_items);
@@ -374,12 +375,12 @@ sort_from(struct wm_keys_item *items, size_t count, size_t columns_count, struct
 			next++;
 		if (next - first > 1)
 			sort_from(items + first, next - first, columns_count, place, level + 1, order + first,
-				other + first);
+				other + first, pause);
 	}
 }
 
 void
-wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count)
+wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count, const struct wm_pause *pause)
 {
 	struct place place = { 0, 0 };
 
@@ -393,7 +394,7 @@ wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count)
 		return;
 	}
 	uint64_t *order = wm_reallocarray(NULL, count, 2 * sizeof(uint64_t));
-	sort_from(items, count, columns_count, place, 0, order, order + count);
+	sort_from(items, count, columns_count, place, 0, order, order + count, pause);
 	free(order);
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/pause.h"
 #include "lib/base/span.h"
 #include "lib/base/value.h"
 #include "lib/state/table.h"
@@ -63,9 +64,9 @@ struct wm_keys_item {
 
 /*
  * Sorts items with keys of equally many columns; those of one key by number. Mostly without comparing: by
- * what bits differ, as many at a time as there is use for.
+ * what bits differ, as many at a time as there is use for. pause: called by the way.
  */
-void wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count);
+void wm_keys_sort(struct wm_keys_item *items, size_t count, size_t columns_count, const struct wm_pause *pause);
 
 /* Whether wm_keys_pack() could have made this key of count columns. */
 bool wm_keys_are_valid(struct wm_span key, uint8_t tag, size_t count);

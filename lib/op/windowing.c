@@ -158,6 +158,7 @@ struct wm_windowing {
 	int64_t ready_number, ready_start_us, ready_end_us;
 	bool is_draining;
 	struct wm_arena ready_arena; /* of cells combined for single keys */
+	struct wm_pause pause;       /* while very many rows are made ready */
 
 	struct wm_buf key_text; /* the key of the current record, where it has several columns */
 	struct wm_value *row_keys;
@@ -232,6 +233,12 @@ wm_windowing_fill(struct wm_windowing *w, bool with_previous)
 {
 	assert(w->mode == WM_MODE_APPEND && !w->has_panes && wm_windows_are_disjoint(w->windows));
 	w->fill = wm_fill_new(w->agg, with_previous);
+}
+
+void
+wm_windowing_set_pause(struct wm_windowing *w, const struct wm_pause *pause)
+{
+	w->pause = *pause;
 }
 
 static void
@@ -748,6 +755,7 @@ static struct wm_keys_item *
 add_ready(struct wm_windowing *w)
 {
 	w->ready = wm_grown(w->ready, w->ready_count, &w->ready_capacity, sizeof(w->ready[0]));
+	wm_pause_at(&w->pause, w->ready_count);
 	return &w->ready[w->ready_count++];
 }
 
@@ -769,7 +777,7 @@ ready_table(struct wm_windowing *w, const struct wm_table *table)
 static void
 sort_ready(struct wm_windowing *w)
 {
-	wm_keys_sort(w->ready, w->ready_count, w->keys_count);
+	wm_keys_sort(w->ready, w->ready_count, w->keys_count, &w->pause);
 }
 
 /* The cell of a pane that stands inline: in discarding, only what is new. */
@@ -1025,7 +1033,7 @@ sort_members(const struct wm_windowing *w, struct wm_member *members, size_t cou
 		items[i] = (struct wm_keys_item){ .entry = members[i].entry,
 			.value = members[i].cells,
 			.number = (uint64_t)members[i].cells->at.number ^ UINT64_C(1) << 63 };
-	wm_keys_sort(items, count, w->keys_count);
+	wm_keys_sort(items, count, w->keys_count, &w->pause);
 	for (size_t i = 0; i < count; i++)
 		members[i] = (struct wm_member){ (struct wm_cells *)(uintptr_t)items[i].value,
 			(struct wm_entry *)(uintptr_t)items[i].entry };
@@ -1054,8 +1062,10 @@ all_members(const struct wm_windowing *w, size_t *count)
 	for (struct wm_cells *cells; (cells = wm_ordered_next(&w->slices.map, &at, NULL)) != NULL;) {
 		size_t place = 0;
 
-		for (struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;)
+		for (struct wm_entry *entry; (entry = wm_table_next(&cells->table, &place)) != NULL;) {
 			add_member(&members, count, &capacity, cells, entry);
+			wm_pause_at(&w->pause, *count);
+		}
 	}
 	return members;
 }
@@ -1122,7 +1132,11 @@ ready_touched(struct wm_windowing *w)
 	if (w->mode == WM_MODE_COMPLETE)
 		members = all_members(w, &count);
 	ready_members(w, members, count);
-	if (w->ready_count != 0)
+	/* Those of one window are in order already. */
+	bool is_sorted = true;
+	for (size_t i = 1; i < w->ready_count && is_sorted; i++)
+		is_sorted = compare_ready_windows(&w->ready[i - 1], &w->ready[i]) <= 0;
+	if (!is_sorted)
 		qsort(w->ready, w->ready_count, sizeof(w->ready[0]), compare_ready_windows);
 	if (w->mode == WM_MODE_COMPLETE)
 		free(members);

@@ -48,6 +48,7 @@
 #include "lib/agg/agg.h"
 #include "lib/base/buf.h"
 #include "lib/base/codec.h"
+#include "lib/base/pause.h"
 #include "lib/base/value.h"
 #include "lib/event/pane.h"
 #include "lib/event/window.h"
@@ -70,6 +71,9 @@ struct wm_windowing *wm_windowing_new(const struct wm_windows *windows, const st
  * append, without panes (asserted). Each key then stays in state for good.
  */
 void wm_windowing_fill(struct wm_windowing *windowing, bool with_previous);
+
+/* What is called while an advance makes very many rows ready; copied. */
+void wm_windowing_set_pause(struct wm_windowing *windowing, const struct wm_pause *pause);
 
 void wm_windowing_free(struct wm_windowing *windowing);
 

@@ -3,8 +3,8 @@
 """interrupt.py SIGNAL[,end] INPUT COMMAND...: send a signal to a filter that waits for more input.
 
 The command gets INPUT through a pipe that stays open, and the signal once it has read all of it and blocks. With "end" the
-pipe ends before the command can act on the signal. Its outputs are those of this program; so is its status, as a shell shows it (128 + N). A command that is still there a second later
-is killed, and the status is 99.
+pipe ends before the command can act on the signal. Its outputs are those of this program; so is its status, as a shell shows it (128 + N). A
+command that is still there ten seconds later is killed, and the status is 99.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE) as process:
     else:
         process.send_signal(number)
     try:
-        status = process.wait(1)
+        status = process.wait(10)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -101,6 +101,8 @@ random_value(uint64_t *random, size_t shape, char *text)
 	return (struct wm_value){ wm_span(text, len), kind };
 }
 
+static const struct wm_pause none;
+
 /* Items of random keys, some of one key, stand as comparing puts them. */
 static bool
 sorts(uint64_t *random, size_t count, size_t columns, size_t shape)
@@ -125,7 +127,7 @@ sorts(uint64_t *random, size_t count, size_t columns, size_t shape)
 		items[i].number = tap_random(random);
 	}
 	memcpy(want, items, count * sizeof(*items));
-	wm_keys_sort(items, count, columns);
+	wm_keys_sort(items, count, columns, &none);
 	qsort(want, count, sizeof(*want), compare_sorted);
 	for (size_t i = 0; i < count && is_sorted; i++)
 		is_sorted = items[i].entry == want[i].entry && items[i].number == want[i].number;
@@ -166,7 +168,7 @@ test_sort_deep(void)
 	wm_table_init(&table, 16);
 	for (size_t len = 0; len < sizeof(text); len++)
 		items[len * 7 % sizeof(text)].entry = wm_table_put(&table, wm_span(text, len), WM_KIND_TEXT, &is_new);
-	wm_keys_sort(items, sizeof(text), 1);
+	wm_keys_sort(items, sizeof(text), 1, &none);
 	for (size_t len = 0; len < sizeof(text); len++)
 		is_sorted = is_sorted && items[len].entry->key_len == len;
 	tap_ok(is_sorted, "keys that begin each other are sorted");

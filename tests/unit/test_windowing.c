@@ -863,9 +863,51 @@ test_group_bytes(void)
 	wm_agg_free(agg);
 }
 
+static void
+count_pause(void *self)
+{
+	++*(size_t *)self;
+}
+
+/* Very many rows are made ready in steps: no more than WM_PAUSE_STEPS of them between two looks at the caller's. */
+static void
+test_pauses(void)
+{
+	static const enum wm_window_mode modes[] = { WM_MODE_APPEND, WM_MODE_UPDATE, WM_MODE_COMPLETE };
+	const size_t keys_count = 5 * WM_PAUSE_STEPS;
+	struct wm_err err;
+	struct wm_agg *agg = wm_agg_parse(wm_span_of("count"), &err);
+	struct wm_windows windows;
+
+	wm_windows_init(&windows, 10, 10, 0);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		size_t pauses = 0;
+		struct wm_windowing *w = wm_windowing_new(&windows, agg, 1, modes[i], NULL, false);
+		struct wm_window_row row;
+		size_t rows = 0;
+
+		wm_windowing_set_pause(w, &(struct wm_pause){ count_pause, &pauses });
+		for (size_t key = 0; key < keys_count; key++) {
+			char text[24];
+			struct wm_value value = { wm_span(text, (size_t)snprintf(text, sizeof(text), "%zu", key)),
+				WM_KIND_TEXT };
+			int64_t missed;
+
+			add(w, WM_TIME_NONE, 5, &value, NULL, 5, &missed);
+		}
+		wm_windowing_advance(w, 20);
+		while (wm_windowing_next(w, &row))
+			rows++;
+		tap_ok(rows == keys_count && pauses >= 5, "mode %d: %zu rows, %zu pauses", (int)modes[i], rows, pauses);
+		wm_windowing_free(w);
+	}
+	wm_agg_free(agg);
+}
+
 int
 main(void)
 {
+	test_pauses();
 	test_worked_example();
 	test_calendar();
 	test_model((struct setup){ .mode = WM_MODE_APPEND }, "append: 60 random streams as the model");
