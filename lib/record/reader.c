@@ -871,11 +871,13 @@ find_line_end(struct wm_reader *reader, struct wm_err *err)
 
 	if (text.len > LINE_END_BYTES)
 		text.len = LINE_END_BYTES;
-	if (text.len == 0 || memchr(text.data, '\r', text.len) == NULL || memchr(text.data, '\n', text.len) != NULL)
-		return PASSED;
-	if (text.len < LINE_END_BYTES && !reader->is_at_end)
+	/* Whatever the reads were, the first LF decides, or that there is none. */
+	bool has_line_feed = text.len > 0 && memchr(text.data, '\n', text.len) != NULL;
+	if (!has_line_feed && text.len < LINE_END_BYTES && !reader->is_at_end)
 		return WM_READ_MORE;
 	reader->is_line_end_known = true;
+	if (has_line_feed || text.len == 0 || memchr(text.data, '\r', text.len) == NULL)
+		return PASSED;
 	/* The last byte may be the first half of a CR LF, of which the other has not come. */
 	swap_line_ends(reader->data + reader->begin, text.len);
 	bool is_of_cr = ends_in_cr(reader, text);
