@@ -1116,10 +1116,17 @@ main(int argc, char **argv)
 	stream_resume(s);
 	struct stream_row row;
 	enum stream_item item;
-	bool is_told = !plan.is_grouped || plan.closes;
+	bool is_told = !plan.is_grouped || plan.closes, is_begun = false;
 	/* Nothing is due where no window is closed, nor before a record has begun the outputs, though an old checkpoint holds such windows. */
 	int64_t due_us = WM_TIME_END;
 	for (; (item = stream_next(s, due_us, &row)) != STREAM_END; due_us = wm_lag_due_us(lag)) {
+		/* A watermark in band is known with the first record, which is too late for what a checkpoint holds. */
+		if (item == STREAM_RECORD && !is_begun && plan.has_every && opt.common.checkpoint == NULL &&
+			stream_is_in_band(s) && !plan.closes) {
+			plan.closes = is_told = true;
+			wm_lag_set_closes(lag);
+		}
+		is_begun |= item == STREAM_RECORD;
 		if (item == STREAM_WATERMARK && plan.closes)
 			close_windows(&to, &plan, lag, s, row.watermark_us);
 		if (item == STREAM_TICK || (item == STREAM_WATERMARK && stream_wants_state(s)))

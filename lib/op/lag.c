@@ -178,6 +178,13 @@ wm_lag_new(const struct wm_lag_options *options)
 }
 
 void
+wm_lag_set_closes(struct wm_lag *lag)
+{
+	assert(lag->options.every != NULL && wm_lag_groups_count(lag) == 0);
+	lag->options.closes = true;
+}
+
+void
 wm_lag_free(struct wm_lag *lag)
 {
 	size_t at = 0;

@@ -70,6 +70,9 @@ struct wm_lag_record {
 	int64_t watermark_us; /* with closes: in force, or WM_TIME_NONE */
 };
 
+/* Sets closes, with every and before the first record: records turn out to have a watermark. */
+void wm_lag_set_closes(struct wm_lag *lag);
+
 void wm_lag_add(struct wm_lag *lag, const struct wm_lag_record *record);
 
 /* Start and end of a group of records whose windows were closed before they came. */
