@@ -237,9 +237,8 @@ join_batch(struct stream *s, const struct wm_value *value)
 	wm_trigger_join(&s->trigger, value, is_timed ? stream_clock_us(CLOCK_MONOTONIC) : 0);
 }
 
-/* How far the watermark of several sources would have come without a delay: to the time of the one that it follows. */
-static void
-raise_reach(struct stream *s)
+void
+stream_raise_reach(struct stream *s)
 {
 	const struct wm_combine *combine = &s->sources.combine;
 	size_t followed = s->source;
@@ -262,7 +261,7 @@ end_batch(struct stream *s)
 	wm_combine_settle(&s->sources.combine);
 	/* By the greatest it has risen with the records: there may have been none. */
 	if (s->has_reach && s->sources.combine.policy == WM_POLICY_MIN)
-		raise_reach(s);
+		stream_raise_reach(s);
 	s->reach_us = s->reach_next_us;
 	if (s->has_watermark)
 		s->watermark_us = s->sources.combine.watermark_us;
@@ -585,7 +584,7 @@ static __attribute__((noinline)) void
 measure_reach(struct stream *s)
 {
 	if (s->is_each || s->sources.combine.policy == WM_POLICY_MAX)
-		raise_reach(s);
+		stream_raise_reach(s);
 	if (s->is_each)
 		s->reach_us = s->reach_next_us;
 	s->disorder_us = s->reach_us > s->event_time_us ? wm_time_sub(s->reach_us, s->event_time_us) : 0;

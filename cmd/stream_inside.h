@@ -278,6 +278,9 @@ void stream_commit(struct stream *s);
 /* Whether the run ends before its inputs do, and what is open is not written. */
 bool stream_is_cut_short(const struct stream *s);
 
+/* How far the watermark of several sources would have come without a delay: to the time of the one that it follows. */
+void stream_raise_reach(struct stream *s);
+
 /* A watermark was handed out: the state is looked at sooner. */
 static inline void
 stream_look_sooner(struct run *run)

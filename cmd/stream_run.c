@@ -121,10 +121,19 @@ plan_commit(struct stream *s, int64_t began_us)
 static void
 settle_kept(struct stream *s)
 {
+	const struct wm_combine *combine = &s->sources.combine;
+
 	s->run->report.batch_watermark_us = s->watermark_us;
 	s->files_begun += s->highest_us != WM_TIME_NONE;
-	if (s->sources.combine.watermark_us != WM_TIME_NONE)
-		s->reach_us = s->reach_next_us = wm_time_add(s->sources.combine.watermark_us, s->common->delay.us);
+	/* Spark's epoch holds before any row has brought it. */
+	if (combine->watermark_us != WM_TIME_NONE && !(s->common->is_spark && combine->watermark_us == 0))
+		s->reach_next_us = wm_time_add(combine->watermark_us, s->common->delay.us);
+	for (size_t i = 0; i < combine->sources_count && s->has_reach; i++) {
+		s->source = i;
+		stream_raise_reach(s);
+	}
+	s->source = 0;
+	s->reach_us = s->reach_next_us;
 	if (!s->band.is_followed)
 		return;
 	s->has_watermark = true;

@@ -332,6 +332,10 @@ class Case:
             if data != self.side.get(name, self.files.get(name, b"")):
                 raise Fault(f"messages: {name} was written though the command was refused: {shlex.join(self.line)}")
 
+    def is_of_cr(self):
+        """Lines that end in CR alone are read from FILEs, and are an error on a pipe."""
+        return any(b"\r" in data and b"\n" not in data for data in self.files.values())
+
     def hold_same(self, top, ended, found, report):
         """From pipes, or by short reads, with another zone and locale, the same comes out."""
         folder = top / "pipes"
@@ -341,9 +345,7 @@ class Case:
         env |= self.env(has_checkpoint)
         feeds = []
         stdin = None
-        # Lines that end in CR alone are read from FILEs, and are an error on a pipe.
-        is_of_cr = any(b"\r" in data and b"\n" not in data for data in self.files.values())
-        is_short = self.is_merge or self.has_short_reads or is_of_cr
+        is_short = self.is_merge or self.has_short_reads or self.is_of_cr()
         if is_short:
             for name, data in self.files.items():
                 (folder / name).write_bytes(data)
@@ -429,7 +431,7 @@ class Case:
             return
         steps = rng.randint(1, 4)
         stops = [[*sorted(rng.randrange(len(data) + 1) for _ in range(steps)), len(data)] for data in self.files.values()]
-        way = "growing" if is_join else rng.choice(("growing", "growing", "pipe", "replay"))
+        way = "growing" if is_join or self.is_of_cr() else rng.choice(("growing", "growing", "pipe", "replay"))
         shown = f"split, {way} at {stops}: "
         for number in range(steps + 1):
             is_last = number == steps
