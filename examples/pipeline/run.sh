@@ -63,12 +63,19 @@ awk -v seed="$seed" -v kills="$kills" -v took="$took" 'BEGIN {
 }' >moments
 while read -r moment; do
 	setsid "$here/day.sh" killed &
+	group=$!
 	sleep "$moment"
-	if kill -9 "-$!" 2>>said; then
+	if kill -9 "-$group" 2>>said; then
 		killed=$((killed + 1))
 		echo "kill -9 after $moment s: on-time.csv has $(rows killed/on-time.csv) of $(rows on-time.csv) lines"
 	fi
-	wait "$!" 2>>said || true
+	wait "$group" 2>>said || true
+	# The others of the group may be gone a moment later, and hold their files until then.
+	looks=100
+	while [ "$looks" -gt 0 ] && kill -0 "-$group" 2>>said; do
+		sleep 0.05
+		looks=$((looks - 1))
+	done
 done <moments
 "$here/day.sh" killed
 for table in on-time.csv published.csv late.csv again.csv rejects.ndjson; do
