@@ -695,6 +695,21 @@ detect_format(const struct wm_reader *reader, struct wm_span line)
 	return WM_FORMAT_CSV;
 }
 
+/* What an input is: as was asked for, or by its first line. */
+static enum wm_format
+choose_format(const struct wm_reader *reader, struct wm_span line)
+{
+	return reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
+}
+
+static char
+choose_delimiter(const struct wm_reader *reader, enum wm_format format)
+{
+	if (reader->options.delimiter != '\0')
+		return reader->options.delimiter;
+	return format == WM_FORMAT_TSV ? '\t' : ',';
+}
+
 /* Whether a record of the input, but for its line end, is one of the stream as it stands. */
 static bool
 is_as_stream(const struct wm_reader *reader)
@@ -821,8 +836,7 @@ static enum wm_read_result
 begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 {
 	const char *foreign = wm_foreign_find(line, reader->options.format, !reader->options.no_header);
-	enum wm_format format =
-		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
+	enum wm_format format = choose_format(reader, line);
 
 	if (foreign != NULL)
 		return refuse(reader, err, "%s", foreign);
@@ -830,9 +844,7 @@ begin_format(struct wm_reader *reader, struct wm_span line, struct wm_err *err)
 		return refuse(reader, err, "is %s, but %s is %s: name inputs of one format", format_name(format),
 			reader->first_name, format_name(reader->format));
 	reader->input_format = format;
-	reader->input_delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
-		: format == WM_FORMAT_TSV                           ? '\t'
-								    : ',';
+	reader->input_delimiter = choose_delimiter(reader, format);
 	if (line.data[line.len - 1] != '\n')
 		reader->input_line_end = reader->line_end;
 	else
@@ -851,14 +863,11 @@ ends_in_cr(const struct wm_reader *reader, struct wm_span text)
 	if (line_feed == NULL)
 		return false;
 	struct wm_span line = { text.data, (size_t)(line_feed - text.data) + 1 };
-	enum wm_format format =
-		reader->options.format != WM_FORMAT_AUTO ? reader->options.format : detect_format(reader, line);
-	char delimiter = reader->options.delimiter != '\0' ? reader->options.delimiter
-		: format == WM_FORMAT_TSV                  ? '\t'
-							   : ',';
+	enum wm_format format = choose_format(reader, line);
 	if (format != WM_FORMAT_CSV && format != WM_FORMAT_TSV)
 		return false;
-	size_t len = wm_dialect_find(&finder, dialect_of(reader, format, delimiter), text, &has_ended);
+	size_t len = wm_dialect_find(
+		&finder, dialect_of(reader, format, choose_delimiter(reader, format)), text, &has_ended);
 	return has_ended && len < text.len;
 }
 
