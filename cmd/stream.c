@@ -21,6 +21,7 @@
 #include "lib/base/shown.h"
 #include "lib/event/trigger.h"
 #include "lib/event/watermark.h"
+#include "lib/record/cut.h"
 #include "lib/time/instant.h"
 
 /* There are two of each such function: one for plain records, without what these do not need, and one for all. */
@@ -131,8 +132,7 @@ is_quoted(const struct stream *s, struct wm_span text)
 {
 	const struct wm_reader *reader = inputs_reader(s->inputs, s->input);
 
-	return wm_reader_format(reader) == WM_FORMAT_CSV && text.data > s->rec.raw.data &&
-		text.data < s->rec.raw.data + s->rec.raw.len && text.data[-1] == '"';
+	return wm_reader_format(reader) == WM_FORMAT_CSV && wm_cut_is_quoted(s->rec.raw, text);
 }
 
 /* Of a record that was rejected: says once of each text that programs write where they have no value how it is taken as missing. */

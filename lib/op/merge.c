@@ -12,6 +12,7 @@
 #include "lib/agg/partial.h"
 #include "lib/base/mem.h"
 #include "lib/base/shown.h"
+#include "lib/record/cut.h"
 #include "lib/state/table.h"
 #include "lib/time/instant.h"
 
@@ -274,12 +275,8 @@ fail_different(struct wm_err *err, const struct wm_merge *merge, size_t column, 
 static bool
 is_quoted(const struct wm_merge *merge, struct wm_span text)
 {
-	const struct wm_fields *rows[] = { &merge->into, &merge->from };
-
-	for (size_t i = 0; i < 2 && merge->columns->format.format == WM_FORMAT_CSV; i++)
-		if (text.data > rows[i]->line.data && text.data < rows[i]->line.data + rows[i]->line.len)
-			return text.data[-1] == '"';
-	return false;
+	return merge->columns->format.format == WM_FORMAT_CSV &&
+		(wm_cut_is_quoted(merge->into.line, text) || wm_cut_is_quoted(merge->from.line, text));
 }
 
 static bool

@@ -77,4 +77,11 @@ void wm_cut_keep(struct wm_cut *cut, struct wm_span field);
  */
 struct wm_span wm_cut_unquote(struct wm_span field, struct wm_buf *said);
 
+/* Whether a text stands in a record, with a quote before it. */
+static inline bool
+wm_cut_is_quoted(struct wm_span record, struct wm_span text)
+{
+	return text.data > record.data && text.data < record.data + record.len && text.data[-1] == '"';
+}
+
 #endif
