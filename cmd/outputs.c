@@ -139,6 +139,13 @@ side_at(struct outputs *outputs, size_t number)
 	return number < sizeof(sides) / sizeof(sides[0]) ? sides[number] : NULL;
 }
 
+/* The same to look at. */
+static const struct side *
+side_shown(const struct outputs *outputs, size_t number)
+{
+	return side_at((struct outputs *)(uintptr_t)outputs, number);
+}
+
 /* Those of this process, while it may still be refused. */
 static struct outputs *started;
 
@@ -383,8 +390,7 @@ outputs_start(struct outputs *outputs)
 const char *
 outputs_option(const struct outputs *outputs, size_t number, int *fd)
 {
-	/* Nothing is changed through it here. */
-	const struct side *side = side_at((struct outputs *)(uintptr_t)outputs, number);
+	const struct side *side = side_shown(outputs, number);
 
 	if (side == NULL)
 		return NULL;
@@ -772,11 +778,9 @@ outputs_flush(struct outputs *outputs)
 bool
 outputs_have_written(const struct outputs *outputs)
 {
-	/* Nothing is changed through it here. */
-	struct outputs *all = (struct outputs *)(uintptr_t)outputs;
 	const struct side *side;
 
-	for (size_t i = 0; (side = side_at(all, i)) != NULL; i++)
+	for (size_t i = 0; (side = side_shown(outputs, i)) != NULL; i++)
 		if (side->writer != NULL && wm_writer_bytes(side->writer) != 0)
 			return true;
 	return false;
